@@ -1,0 +1,129 @@
+"""Connections and named queries: the only door to PostgreSQL.
+
+A connection is autocommit; work happens in `transaction(...)`, which sets role, time limits and search path
+with SET LOCAL, so that a pooler in transaction mode is safe. Whatever the DSN's own power, `role` drops it
+for the length of the transaction (doc 39 §39.5: read and propose workers).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import psycopg
+from psycopg import sql
+from psycopg.rows import TupleRow
+
+from oneroof.config import Settings
+from oneroof.errors import Unavailable, Wrong, from_database
+
+OLDEST = 15
+NEWEST = 18
+
+Connection = psycopg.Connection[TupleRow]
+_NAME = re.compile(r"^-- (?P<name>[a-z_]+) --$(?P<body>.*?)(?=^-- [a-z_]+ --$|\Z)", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """What is at the other end."""
+
+    version: int
+    in_recovery: bool
+    database: str
+    login: str
+    is_superuser: bool
+
+    @property
+    def major(self) -> int:
+        return self.version // 10000
+
+
+def connect(dsn: str, *, settings: Settings, application: str = "oneroof") -> Connection:
+    """Open a connection, or say in one sentence why not. Behind a pooler nothing is prepared."""
+    try:
+        connection = psycopg.connect(
+            dsn,
+            autocommit=True,
+            connect_timeout=settings.connect_timeout,
+            application_name=application,
+            prepare_threshold=None,
+        )
+    except psycopg.ProgrammingError as error:
+        raise Unavailable(
+            f"the DSN cannot be read: {_sentence(error)}", hint="--dsn 'host=… dbname=… user=…'"
+        ) from None
+    except psycopg.OperationalError as error:
+        raise Unavailable(
+            f"cannot connect: {_sentence(error)}",
+            hint="check --dsn or ONEROOF_DSN; without either, oneroof starts its embedded server",
+        ) from None
+    return connection
+
+
+def inspect(connection: Connection) -> Server:
+    """Read what matters of the server, and refuse one that is too old."""
+    row = one(
+        connection,
+        """SELECT current_setting('server_version_num')::int, pg_is_in_recovery(), current_database()::text,
+                  session_user::text, rolsuper FROM pg_catalog.pg_roles WHERE rolname = session_user""",
+    )
+    server = Server(*row)
+    if server.major < OLDEST:
+        raise Unavailable(
+            f"the server is PostgreSQL {server.major}; oneroof needs {OLDEST} to {NEWEST}",
+            hint="name another server with --dsn or ONEROOF_DSN",
+        )
+    return server
+
+
+@contextmanager
+def transaction(
+    connection: Connection,
+    *,
+    doing: str,
+    role: str | None = None,
+    read_only: bool = False,
+    statement_timeout: float | None = None,
+    lock_timeout: float | None = None,
+) -> Iterator[Connection]:
+    """One transaction with its role and limits; a failure leaves nothing and says what was being done."""
+    try:
+        with connection.transaction():
+            connection.execute("SET LOCAL search_path = public, pg_temp")
+            if read_only:
+                connection.execute("SET LOCAL transaction_read_only = on")
+            for name, seconds in (("statement_timeout", statement_timeout), ("lock_timeout", lock_timeout)):
+                if seconds is not None:
+                    connection.execute("SELECT set_config(%s, %s, true)", (name, f"{int(seconds * 1000)}ms"))
+            if role is not None:
+                connection.execute(sql.SQL("SET LOCAL ROLE {}").format(sql.Identifier(role)))
+            yield connection
+    except psycopg.Error as error:
+        raise from_database(error, doing) from error
+
+
+def one(connection: Connection, query: str, parameters: Any = None) -> TupleRow:
+    """The only row of a query that always has one."""
+    row = connection.execute(query, parameters).fetchone()
+    if row is None:
+        raise Wrong("a query that always has a row had none")
+    return row
+
+
+@cache
+def queries(module: str) -> dict[str, str]:
+    """The named queries of `sql/queries/<module>.sql`: `-- name --` and then the statement."""
+    text = files("oneroof").joinpath("sql", "queries", f"{module}.sql").read_text(encoding="utf-8")
+    return {found["name"]: found["body"].strip() for found in _NAME.finditer(text)}
+
+
+def _sentence(error: psycopg.Error) -> str:
+    """The last line libpq wrote: the cause, without the list of addresses tried."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1] if lines else type(error).__name__
