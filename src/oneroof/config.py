@@ -39,17 +39,13 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid")
 
-    dsn: str | None = Field(None, description="the database; without it, the embedded server")
+    dsn: str | None = Field(default=None, description="the database; without it, the embedded server")
     home: Path = Field(default_factory=default_home, description="data folder of the embedded server")
-    pg_bin: Path | None = Field(None, description="folder with the PostgreSQL binaries to embed")
-    pg_linger: float = Field(
-        2.0, ge=0, le=3600, description="seconds the embedded server outlives its last user"
-    )
-    lock_timeout: float = Field(
-        5.0, gt=0, le=600, description="seconds DDL waits for a lock before it gives way"
-    )
-    read_timeout: float = Field(5.0, gt=0, le=5, description="seconds a read may take (never more than 5)")
-    connect_timeout: int = Field(10, ge=2, le=600, description="seconds to wait for a connection")
+    pg_bin: Path | None = Field(default=None, description="folder with the PostgreSQL binaries to embed")
+    pg_linger: float = Field(default=2.0, ge=0, le=3600, description="seconds the embedded server outlives its last user")
+    lock_timeout: float = Field(default=5.0, gt=0, le=600, description="seconds DDL waits for a lock before it gives way")
+    read_timeout: float = Field(default=5.0, gt=0, le=5, description="seconds a read may take (never more than 5)")
+    connect_timeout: int = Field(default=10, ge=2, le=600, description="seconds to wait for a connection")
 
     @classmethod
     def settings_customise_sources(
@@ -89,9 +85,7 @@ def load(**given: Any) -> Settings:
         name = str(first["loc"][0]) if first["loc"] else "?"
         known = ", ".join(Settings.model_fields)
         if first["type"] == "extra_forbidden":
-            raise Usage(
-                f"{config_file()} sets {name!r}, which is no setting", hint=f"known: {known}"
-            ) from None
+            raise Usage(f"{config_file()} sets {name!r}, which is no setting", hint=f"known: {known}") from None
         raise Usage(f"the setting {name} is wrong: {first['msg']}", hint="oneroof config show") from None
     except (tomllib.TOMLDecodeError, OSError) as error:
         raise Usage(f"{config_file()} cannot be read: {error}") from None

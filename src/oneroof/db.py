@@ -83,6 +83,15 @@ def inspect(connection: Connection) -> Server:
 
 
 @contextmanager
+def saying(doing: str) -> Iterator[None]:
+    """Whatever the server refuses in here becomes one sentence that names the act."""
+    try:
+        yield
+    except psycopg.Error as error:
+        raise from_database(error, doing) from error
+
+
+@contextmanager
 def transaction(
     connection: Connection,
     *,
@@ -93,19 +102,16 @@ def transaction(
     lock_timeout: float | None = None,
 ) -> Iterator[Connection]:
     """One transaction with its role and limits; a failure leaves nothing and says what was being done."""
-    try:
-        with connection.transaction():
-            connection.execute("SET LOCAL search_path = public, pg_temp")
-            if read_only:
-                connection.execute("SET LOCAL transaction_read_only = on")
-            for name, seconds in (("statement_timeout", statement_timeout), ("lock_timeout", lock_timeout)):
-                if seconds is not None:
-                    connection.execute("SELECT set_config(%s, %s, true)", (name, f"{int(seconds * 1000)}ms"))
-            if role is not None:
-                connection.execute(sql.SQL("SET LOCAL ROLE {}").format(sql.Identifier(role)))
-            yield connection
-    except psycopg.Error as error:
-        raise from_database(error, doing) from error
+    with saying(doing), connection.transaction():
+        connection.execute("SET LOCAL search_path = public, pg_temp")
+        if read_only:
+            connection.execute("SET LOCAL transaction_read_only = on")
+        for name, seconds in (("statement_timeout", statement_timeout), ("lock_timeout", lock_timeout)):
+            if seconds is not None:
+                connection.execute("SELECT set_config(%s, %s, true)", (name, f"{int(seconds * 1000)}ms"))
+        if role is not None:
+            connection.execute(sql.SQL("SET LOCAL ROLE {}").format(sql.Identifier(role)))
+        yield connection
 
 
 def one(connection: Connection, query: str, parameters: Any = None) -> TupleRow:

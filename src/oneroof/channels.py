@@ -1,0 +1,61 @@
+"""What oneroof has written into the host's shared channels, counted and exported.
+
+Uninstalling drops our tables but never the host's rows: what we wrote there stays, and is named before we go.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from psycopg import sql
+
+from oneroof.db import Connection, queries, transaction
+from oneroof.errors import OneroofError, Usage
+
+OURS = ("governance_person", "governance_person_login", "governance_request", "governance_gate_opening")
+
+
+def remaining(connection: Connection) -> dict[str, int]:
+    """Rows of ours per shared channel; a channel without any is left out."""
+    with transaction(connection, doing="counting our rows in the shared channels", read_only=True):
+        found = {
+            channel: int(count)
+            for channel, query in queries("channels").items()
+            for (count,) in connection.execute(sql.SQL("SELECT count(*) FROM ({}) AS ours").format(sql.SQL(query)))
+        }
+    return {channel: count for channel, count in found.items() if count}
+
+
+def export(connection: Connection, path: Path) -> int:
+    """Write our rows, in the channels and in our own tables, as JSON lines; whole or not at all."""
+    part = path.with_name(path.name + ".part")
+    try:
+        with part.open("x", encoding="utf-8") as file:
+            written = sum(file.write(line) > 0 for line in _lines(connection))
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise Usage(f"cannot write {path}: {error.strerror or error}") from None
+    except (OneroofError, KeyboardInterrupt):
+        part.unlink(missing_ok=True)
+        raise
+    return written
+
+
+def _lines(connection: Connection) -> Iterator[str]:
+    selects = {
+        **{name: sql.SQL(query) for name, query in queries("channels").items()},
+        **{name: sql.SQL("SELECT * FROM public.{}").format(sql.Identifier(name)) for name in OURS},
+    }
+    with transaction(connection, doing="exporting our rows", read_only=True):
+        for name, select in selects.items():
+            copy = sql.SQL(
+                "SELECT jsonb_build_object('table', {}::text, 'row', to_jsonb(ours))::text FROM ({}) AS ours"
+            )
+            with connection.cursor(name="oneroof_export") as cursor:
+                for (line,) in cursor.execute(copy.format(sql.Literal(name), select)):
+                    yield f"{line}\n"

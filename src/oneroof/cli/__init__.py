@@ -1,0 +1,114 @@
+"""The command line: parse, call, print. Nothing is decided here.
+
+`--json` and `--dsn` may stand before or after the command. With `--json` stdout is one JSON document, also for an
+error; everything else goes to stderr. Exit codes are in `oneroof.errors`.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from types import FrameType
+from typing import NoReturn
+
+import typer
+
+from oneroof import __version__
+from oneroof.cli import approvals, config, demo, doctor, estate, gate, person, schema
+from oneroof.cli.session import Session
+from oneroof.errors import OneroofError, Usage, printable
+
+EPILOG = (
+    "Exit codes: 0 done and well, 1 done and something is wrong, 2 wrong usage, 3 refused, "
+    "4 cannot reach or not installed, 5 held elsewhere."
+)
+
+app = typer.Typer(
+    name="oneroof",
+    help="A governance verdict for every object in your PostgreSQL registries, and a proof that none was missed.",
+    epilog=EPILOG,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback()
+def root(
+    ctx: typer.Context,
+    dsn: str | None = typer.Option(None, help="The database; else ONEROOF_DSN, else the embedded server."),
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON document on stdout."),
+    version: bool = typer.Option(False, "--version", help="Print the version and leave.", is_eager=True),
+) -> None:
+    session: Session = ctx.obj
+    if version:
+        session.emit({"version": __version__}, lambda out: out.print(f"oneroof {__version__}"))
+        raise typer.Exit
+    session.given = {"dsn": dsn}
+    session.as_json = as_json
+
+
+for module in (schema, demo, doctor):
+    module.register(app)
+for name, group in (
+    ("estate", estate.app),
+    ("person", person.app),
+    ("gate", gate.app),
+    ("approvals", approvals.app),
+    ("config", config.app),
+):
+    app.add_typer(group, name=name)
+
+
+def hoist(words: Sequence[str]) -> list[str]:
+    """Move `--json` and `--dsn` to the front, wherever they stand, so that both places work."""
+    front: list[str] = []
+    rest: list[str] = []
+    pending = iter(words)
+    for word in pending:
+        if word == "--":
+            rest += [word, *pending]
+        elif word == "--json":
+            front.append(word)
+        elif word == "--dsn":
+            value = next(pending, None)
+            front += [word] if value is None else [word, value]
+        elif word.startswith("--dsn="):
+            front.append(word)
+        else:
+            rest.append(word)
+    return front + rest
+
+
+def main(words: Sequence[str] | None = None) -> NoReturn:
+    """Run one command and exit; a traceback is never what a user sees of a known failure."""
+    arguments = hoist(sys.argv[1:] if words is None else words)
+    with Session() as session:
+        session.as_json = "--json" in arguments
+        # As SIGINT does: whatever is under way is undone, and the server is told to stop working on it.
+        signal.signal(signal.SIGTERM, _terminate)
+        try:
+            code = app(args=arguments, obj=session, standalone_mode=False)
+        except OneroofError as error:
+            code = session.fail(error)
+        except typer.TyperException as error:
+            code = session.fail(Usage(error.format_message(), hint="oneroof --help")) if error.format_message() else 2
+        except (KeyboardInterrupt, typer.Abort):
+            session.say("stopped; nothing was left half-done")
+            code = 128 + (signal.SIGTERM if session.terminated else signal.SIGINT)
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            code = 0
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _terminate(number: int, frame: FrameType | None) -> NoReturn:
+    del number, frame
+    Session.terminated = True
+    raise KeyboardInterrupt
+
+
+__all__ = ["app", "hoist", "main", "printable"]

@@ -1,0 +1,99 @@
+"""`oneroof approvals list | show | approve | reject`: what waits for a second person."""
+
+from __future__ import annotations
+
+import json
+
+import typer
+
+from oneroof import approvals
+from oneroof.cli.session import Session, table
+from oneroof.db import Connection
+from oneroof.model import Request
+
+app = typer.Typer(help="What waits for a second person, and what was decided.", no_args_is_help=True)
+ID = typer.Argument(metavar="ID", help="The request.")
+REASON = typer.Option(None, help="Why, for the record.")
+
+
+@app.command("list")
+def list_requests(
+    ctx: typer.Context,
+    everything: bool = typer.Option(False, "--all", help="Also what was decided (the newest 500)."),
+) -> None:
+    """What waits for a decision."""
+    session: Session = ctx.obj
+    connection = session.connect_installed()
+    rows = approvals.listing(connection) if everything else approvals.listing(connection, states=("pending",))
+    columns = ["id", "kind", "subject", "state", "asked by", "at", "decided by", "reason"]
+    cells = [
+        (
+            r.request_id,
+            r.request_kind,
+            r.subject,
+            "edited" if r.is_edited else r.state,
+            r.requester,
+            r.requested_at,
+            r.decider,
+            r.reason,
+        )
+        for r in rows
+    ]
+    session.emit(rows, lambda out: out.print(table(columns, cells) if rows else "nothing waits"))
+
+
+@app.command()
+def show(ctx: typer.Context, request_id: int = ID) -> None:
+    """One request, whole: the content and the hash an approval is bound to."""
+    session: Session = ctx.obj
+    found = approvals.find(session.connect_installed(), request_id)
+    cells = [
+        ("request", f"{found.request_id}: {found.request_kind} {found.subject}"),
+        ("state", found.state + (", but its row was edited since" if found.is_edited else "")),
+        ("asked by", f"{found.requester} (login {found.requester_login}) at {found.requested_at:%Y-%m-%d %H:%M:%S %Z}"),
+        ("reason", found.reason),
+        ("content", json.dumps(found.content, ensure_ascii=False)),
+        ("sha256", found.content_sha256),
+        (
+            "decided by",
+            f"{found.decider} (login {found.decider_login}) at {found.decided_at:%Y-%m-%d %H:%M:%S %Z}"
+            if found.decided_at
+            else "",
+        ),
+        ("why", found.decision_reason),
+    ]
+    session.emit(found, lambda out: out.print(table(["", ""], cells)))
+
+
+@app.command()
+def approve(ctx: typer.Context, request_id: int = ID, reason: str | None = REASON) -> None:
+    """Approve what another person asked; what it does is done at once."""
+    session: Session = ctx.obj
+    decide(session, session.connect_installed(), request_id, "approved", reason)
+
+
+@app.command()
+def reject(ctx: typer.Context, request_id: int = ID, reason: str | None = REASON) -> None:
+    """Reject a request; one's own too."""
+    session: Session = ctx.obj
+    decide(session, session.connect_installed(), request_id, "rejected", reason)
+
+
+def decide(
+    session: Session, connection: Connection, request_id: int, decision: approvals.Decision, reason: str | None
+) -> None:
+    """Decide, and say what follows."""
+    found = approvals.decide(connection, request_id, decision, reason=reason)
+    session.emit(
+        found, lambda out: out.print(f"request {request_id} ({found.request_kind} {found.subject}) is {found.state}")
+    )
+
+
+def requested(session: Session, found: Request) -> None:
+    """Say that a request waits, and what the other person types."""
+    session.emit(
+        found,
+        lambda out: out.print(
+            f"request {found.request_id} waits for another person: oneroof approvals approve {found.request_id}"
+        ),
+    )

@@ -1,0 +1,97 @@
+"""`oneroof demo`: everything at once, on the embedded server, for somebody who has never seen it."""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import typer
+from rich.console import Console
+
+from oneroof import approvals, gates, migrate
+from oneroof import doctor as examination
+from oneroof.cli.doctor import show
+from oneroof.cli.session import Session, table
+from oneroof.db import saying
+from oneroof.errors import HeldElsewhere
+from oneroof.estate.build import DEFAULT_ROWS, DEFAULT_SEED, build, built
+
+GATES = ("governance.workers_enabled", "governance.emit_enabled")
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(demo)
+
+
+def demo(
+    ctx: typer.Context,
+    rows: int = typer.Option(DEFAULT_ROWS, min=1, help="Births in the estate."),
+    once: bool = typer.Option(False, "--once", help="End when everything has been shown."),
+) -> None:
+    """Show oneroof on the embedded server: estate, install, gates opened by two people, examination.
+
+    A second run finds what the first one built and goes on from there; other --rows build it anew.
+    """
+    del once  # nothing is served yet
+    session: Session = ctx.obj
+    if session.settings.dsn:
+        session.say("demo works on the embedded server; the DSN that is set is not touched")
+    server = session.embedded
+    with _only_demo(session.settings.home):
+        connection = session.connect(server.dsn())
+        known = built(connection)
+        if known is not None and known != (rows, DEFAULT_SEED):
+            session.say(f"the estate here has {known[0]:,} births; building one of {rows:,} instead")
+            connection.close()
+            with saying("dropping the old estate"):
+                session.connect(server.dsn("postgres")).execute("DROP DATABASE oneroof")
+            server.ensure_database("oneroof")
+            connection = session.connect(server.dsn())
+            known = None
+        if known is None:
+            with session.meter("estate") as meter:
+                estate = build(connection, rows=rows, seed=DEFAULT_SEED, progress=meter)
+            session.say(f"1. the estate: {estate.rows:,} births, built in {estate.seconds:.1f} s")
+        else:
+            session.say(f"1. the estate: {known[0]:,} births, built before")
+        changed = migrate.install(connection, settings=session.settings)
+        session.say(f"2. oneroof {'installed' if changed else 'was installed'}: additive, nothing of the host altered")
+        _open_gates(session)
+        report = examination.examine(connection)
+        state = gates.listing(connection)
+    columns = ["gate", "open", "asked by", "approved by", "meaning"]
+    cells = [(g.gate_key, g.is_open, g.requested_by, g.approved_by, g.description) for g in state]
+
+    def human(out: Console) -> None:
+        out.print(table(columns, cells))
+        show(out, report)
+
+    session.emit({"rows": rows, "gates": state, "well": report.well, "checks": report.checks}, human)
+    if not report.well:
+        raise typer.Exit(1)
+
+
+def _open_gates(session: Session) -> None:
+    """Two people, two logins, two connections: the requester asks, the approver approves."""
+    asking = session.connect(session.embedded.dsn(user="requester"))
+    deciding = session.connect(session.embedded.dsn(user="approver"))
+    shut = [gate.gate_key for gate in gates.listing(asking) if gate.gate_key in GATES and not gate.is_open]
+    for key in shut:
+        request = gates.request(asking, key, reason="demo")
+        approvals.decide(deciding, request, "approved", reason="demo")
+    session.say(f"3. gates: requester asked and approver opened {', '.join(shut) if shut else 'none, they were open'}")
+
+
+@contextmanager
+def _only_demo(home: Path) -> Iterator[None]:
+    """One demo at a time per data folder."""
+    with (home / "demo.lock").open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise HeldElsewhere(
+                f"another demo runs on {home}", hint="wait for it, or set ONEROOF_HOME to another folder"
+            ) from None
+        yield

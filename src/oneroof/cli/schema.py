@@ -1,0 +1,126 @@
+"""`oneroof install | upgrade | uninstall`: additive, reversible, printable."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import typer
+
+from oneroof import __version__, channels, migrate, people
+from oneroof.cli.session import Session
+from oneroof.db import Connection
+from oneroof.errors import Unavailable, Usage
+
+PRINT = typer.Option(False, "--print", help="Print the SQL and do nothing; needs no connection.")
+YES = typer.Option(False, "--yes", help="Do not ask.")
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(install)
+    app.command()(upgrade)
+    app.command()(uninstall)
+
+
+def install(
+    ctx: typer.Context,
+    print_only: bool = PRINT,
+    yes: bool = YES,
+    approver: list[str] = typer.Option([], help="A login to register as one of the first approvers; twice."),
+) -> None:
+    """Install into the database that has the host's tables.
+
+    Adds tables, views, functions and roles of oneroof's own and grants them SELECT on the host's tables. Nothing of
+    the host is altered; `oneroof uninstall` leaves the catalog as it was. Asks nothing. Running it again is harmless.
+    """
+    del yes
+    session: Session = ctx.obj
+    if print_only:
+        return _print(session, migrate.print_install(session.settings))
+    connection = session.connect()
+    changed = migrate.install(connection, settings=session.settings)
+    for login in approver:
+        if login not in {known for person in people.listing(connection) for known in person.logins}:
+            content = {"action": "add", "login": login, "roles": ["operator", "approver"]}
+            people.change(connection, login, content, reason=None)
+    return _report(session, connection, changed=changed)
+
+
+def upgrade(ctx: typer.Context, print_only: bool = PRINT, yes: bool = YES) -> None:
+    """Bring an older schema to this version; functions, views, grants and memberships are applied anew."""
+    del yes
+    session: Session = ctx.obj
+    if print_only:
+        return _print(session, migrate.print_upgrade(session.settings))
+    connection = session.connect()
+    if not migrate.read_state(connection).installed:
+        raise Unavailable("oneroof is not installed in this database", hint="oneroof install")
+    changed = migrate.upgrade(connection, settings=session.settings)
+    return _report(session, connection, changed=changed)
+
+
+def uninstall(
+    ctx: typer.Context,
+    print_only: bool = PRINT,
+    yes: bool = YES,
+    export: Path | None = typer.Option(None, help="Write every row of ours to this file first (JSON lines)."),
+) -> None:
+    """Take everything of oneroof's away again.
+
+    What it wrote into the host's shared channels stays there, since it is the host's record; it is counted first, and
+    exported with --export together with the rows of the tables that go. Roles go with the last database.
+    """
+    session: Session = ctx.obj
+    if print_only:
+        return _print(session, migrate.print_uninstall(session.settings))
+    connection = session.connect()
+    if not migrate.read_state(connection).installed:
+        return session.emit({"changed": False}, lambda out: out.print("oneroof is not installed here; nothing to do"))
+    left = channels.remaining(connection)
+    for channel, count in left.items():
+        session.say(f"{count:,} rows of ours stay in {channel}")
+    if not yes:
+        export = _ask(session, export)
+    exported = None if export is None else channels.export(connection, export)
+    changed = migrate.uninstall(connection, settings=session.settings)
+    document = {"changed": changed, "remaining": left, "exported": exported, "file": export and str(export)}
+    return session.emit(document, lambda out: out.print(f"uninstalled{_to(exported, export)}"))
+
+
+def _ask(session: Session, export: Path | None) -> Path | None:
+    if not sys.stdin.isatty() or session.as_json:
+        raise Usage(
+            "uninstall asks first, and there is no terminal to ask at", hint="oneroof uninstall --yes [--export FILE]"
+        )
+    if export is None:
+        answer = typer.prompt("export our rows first? a file, or nothing", default="", show_default=False, err=True)
+        export = Path(answer) if answer else None
+    typer.confirm("uninstall oneroof from this database?", abort=True, err=True)
+    return export
+
+
+def _to(exported: int | None, path: Path | None) -> str:
+    return "" if exported is None else f"; {exported:,} rows exported to {path}"
+
+
+def _report(session: Session, connection: Connection, *, changed: bool) -> None:
+    bootstrapping = sum("approver" in person.roles for person in people.listing(connection)) < 2
+    if bootstrapping:
+        session.say(
+            "no gate can be opened until two approvers are registered: "
+            "oneroof person add NAME --login LOGIN --role approver"
+        )
+    document = {
+        "changed": changed,
+        "version": __version__,
+        "migrations": len(migrate.migrations()),
+        "bootstrapping": bootstrapping,
+    }
+    done = "installed" if changed else "already installed and current"
+    session.emit(
+        document, lambda out: out.print(f"oneroof {__version__} {done}; every gate that nobody opened is closed")
+    )
+
+
+def _print(session: Session, script: str) -> None:
+    session.emit({"sql": script}, lambda out: out.out(script, end="", highlight=False))

@@ -1,0 +1,200 @@
+"""Read-only examination of any database: can oneroof live here, and what can it promise of each source?
+
+Every check is a row a person can read: ok, note (worth knowing), warn (works, but), fail (will not work). Nothing is
+written, no role is needed beyond SELECT on the catalog, and a database without oneroof is examined all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from oneroof import __version__, migrate, substrate
+from oneroof.db import NEWEST, Connection, Server, inspect, queries, transaction
+from oneroof.errors import OneroofError
+
+Verdict = Literal["ok", "note", "warn", "fail"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing looked at, and what helps if it is not well."""
+
+    section: str
+    name: str
+    verdict: Verdict
+    detail: str
+    hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """What completeness a source can have, by its kind of table (design: the tail)."""
+
+    source: str
+    guarantee: str
+    why: str
+    index: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All checks, and the guarantee of each source."""
+
+    checks: list[Check]
+    guarantees: list[Guarantee]
+
+    @property
+    def well(self) -> bool:
+        return all(check.verdict != "fail" for check in self.checks)
+
+
+def examine(connection: Connection) -> Report:
+    """Look at everything in one read-only transaction."""
+    server = inspect(connection)
+    with transaction(connection, doing="examining the database", read_only=True, statement_timeout=5):
+        guarantees = list(_guarantees(connection))
+        checks = [
+            *_server(connection, server),
+            *_substrate(connection),
+            *_ours(connection),
+            *_privileges(connection, server),
+            *_sources(guarantees),
+        ]
+    return Report(checks=checks, guarantees=guarantees)
+
+
+def _server(connection: Connection, server: Server) -> Iterator[Check]:
+    newest = server.major <= NEWEST
+    yield Check(
+        "server",
+        "version",
+        "ok" if newest else "warn",
+        f"PostgreSQL {server.major}",
+        None if newest else f"oneroof is tested up to PostgreSQL {NEWEST}",
+    )
+    yield Check(
+        "server",
+        "role",
+        "warn" if server.in_recovery else "ok",
+        "standby, read-only" if server.in_recovery else "primary",
+        "workers and install need the primary" if server.in_recovery else None,
+    )
+    for name, value, wanted, matters in connection.execute(queries("doctor")["settings"]):
+        verdict: Verdict = "ok" if value == wanted else "warn"
+        yield Check("server", name, verdict, value, None if verdict == "ok" else f"{matters}; expected {wanted}")
+    for name, value, unit in connection.execute(queries("doctor")["capacities"]):
+        yield Check("server", name, "note", f"{value} {unit}".strip())
+    pinned, seconds, who = connection.execute(queries("doctor")["horizon"]).fetchone() or (0, 0, None)
+    old = seconds is not None and seconds > 600
+    yield Check(
+        "server",
+        "horizon",
+        "warn" if old else "ok",
+        f"oldest transaction is {int(seconds or 0)} s and {pinned} xids old" + (f": {who}" if who else ""),
+        "it delays every proof; end it" if old else None,
+    )
+
+
+def _substrate(connection: Connection) -> Iterator[Check]:
+    lacking = substrate.lacks(connection)
+    for lack in lacking:
+        name = lack.table if lack.column is None else f"{lack.table}.{lack.column}"
+        detail = "missing" if lack.found is None else f"is {lack.found}"
+        yield Check("substrate", name, "fail", detail, f"{lack.seed} expects {lack.expected}")
+    whole = len({table.name for table in substrate.tables()} - {lack.table for lack in lacking})
+    yield Check(
+        "substrate",
+        "tables",
+        "fail" if lacking else "ok",
+        f"{whole} of {len(substrate.tables())} are as the seeds expect",
+    )
+
+
+def _ours(connection: Connection) -> Iterator[Check]:
+    try:
+        state = migrate.read_state(connection)
+    except OneroofError as error:
+        yield Check("oneroof", "schema", "fail", str(error), error.hint)
+        return
+    if not state.installed:
+        yield Check("oneroof", "schema", "note", "not installed", "oneroof install")
+    elif not state.current:
+        yield Check(
+            "oneroof", "schema", "fail", f"of oneroof {state.version}, this is {__version__}", "oneroof upgrade"
+        )
+    else:
+        yield Check("oneroof", "schema", "ok", f"oneroof {state.version}, {len(state.applied)} migrations")
+        (tables, views, functions) = connection.execute(queries("doctor")["objects"]).fetchone() or (0, 0, 0)
+        yield Check("oneroof", "objects", "ok", f"{tables} tables, {views} views, {functions} functions")
+
+
+def _privileges(connection: Connection, server: Server) -> Iterator[Check]:
+    names = [table.name for table in substrate.tables()]
+    unreadable, ungrantable = connection.execute(queries("doctor")["grants"], {"tables": names}).fetchone() or ([], [])
+    yield Check(
+        "privileges",
+        "read",
+        "fail" if unreadable else "ok",
+        f"cannot SELECT {', '.join(unreadable)}" if unreadable else "every table of the substrate can be read",
+        "GRANT SELECT to this login" if unreadable else None,
+    )
+    create_role, create_public = connection.execute(queries("doctor")["powers"]).fetchone() or (False, False)
+    may_install = create_role and create_public and not ungrantable
+    lacking = [
+        *([] if create_role else ["CREATEROLE"]),
+        *([] if create_public else ["CREATE on schema public"]),
+        *([f"the right to GRANT on {', '.join(ungrantable)}"] if ungrantable else []),
+    ]
+    yield Check(
+        "privileges",
+        "install",
+        "ok" if may_install else "note",
+        f"login {server.login} "
+        + ("could install" if may_install else "could not install: lacks " + "; ".join(lacking)),
+    )
+    for login, missing in connection.execute(queries("doctor")["memberships"]) if _installed(connection) else ():
+        yield Check("privileges", login, "warn", f"lacks {missing}", "oneroof upgrade")
+
+
+def _installed(connection: Connection) -> bool:
+    (readable,) = connection.execute(queries("doctor")["readable"]).fetchone() or (False,)
+    return bool(readable)
+
+
+def _guarantees(connection: Connection) -> Iterator[Guarantee]:
+    for table in substrate.tables():
+        if not table.is_source:
+            continue
+        wanted = [column for column in (table.timestamp, *table.key) if column is not None]
+        row = connection.execute(queries("doctor")["source"], {"table": table.name, "columns": wanted}).fetchone()
+        if row is None:
+            yield Guarantee(table.name, "none", "the table is missing", None)
+            continue
+        kind, access, row_security, bypass, index = row
+        match kind:
+            case "r" | "p" if access not in ("heap", None):
+                yield Guarantee(table.name, "reconciled", f"access method {access} has no xmin to tail by", index)
+            case "r" | "p" if row_security and not bypass:
+                yield Guarantee(table.name, "reconciled", "row-level security may hide rows", index)
+            case "r" | "p":
+                yield Guarantee(table.name, "exact", "an ordinary table, all rows visible", index)
+            case "f":
+                yield Guarantee(table.name, "reconciled", "a foreign table has no xmin to tail by", index)
+            case _:
+                yield Guarantee(table.name, "none", "not a table: views cannot be tailed", None)
+
+
+def _sources(guarantees: list[Guarantee]) -> Iterator[Check]:
+    for found in guarantees:
+        verdict: Verdict = {"exact": "ok", "reconciled": "warn"}.get(found.guarantee, "fail")  # type: ignore[assignment]
+        yield Check("sources", found.source, verdict, f"{found.guarantee}: {found.why}")
+        if found.guarantee != "none":
+            yield Check(
+                "sources",
+                f"{found.source} index",
+                "ok" if found.index else "warn",
+                found.index or "no index its keyset could use",
+                None if found.index else "reads fall back to ranges of the table; the host may add one",
+            )

@@ -1,0 +1,25 @@
+-- Open a gate on an approval just given. The opening is bound to this very version of the dot_config row: whoever
+-- rewrites that row by hand, with whatever value, breaks the bond and the gate is closed.
+CREATE OR REPLACE FUNCTION public.gov_gate_open(p_request bigint, p_gate text) RETURNS void
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+  written bigint;
+BEGIN
+  -- The key's uniqueness in dot_config is the host's affair; ours is that one opening stands, one at a time.
+  PERFORM 1 FROM public.governance_gate WHERE gate_key = p_gate FOR UPDATE;
+  UPDATE public.dot_config SET value = 'true', updated_at = public.gov_now() WHERE key = p_gate;
+  GET DIAGNOSTICS written = ROW_COUNT;
+  IF written = 0 THEN
+    INSERT INTO public.dot_config (key, value, updated_at) VALUES (p_gate, 'true', public.gov_now());
+  ELSIF written > 1 THEN
+    PERFORM public.gov_refuse(format('dot_config has %s rows with the key %s', written, p_gate));
+  END IF;
+  UPDATE public.governance_gate_opening SET closed_at = public.gov_now(), close_reason = 'opened anew'
+  WHERE gate_key = p_gate AND closed_at IS NULL;
+  INSERT INTO public.governance_gate_opening (request_id, gate_key, config_version, opened_at)
+  SELECT p_request, p_gate, c.xmin, public.gov_now() FROM public.dot_config AS c WHERE c.key = p_gate;
+  PERFORM public.gov_audit('gate', p_gate, 'open');
+END
+$$;

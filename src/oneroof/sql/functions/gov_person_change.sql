@@ -1,0 +1,45 @@
+-- Make a change that was checked: the record first, then the memberships in the cluster that follow from it.
+CREATE OR REPLACE FUNCTION public.gov_person_change(p_person text, p_content jsonb) RETURNS void
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+  at CONSTANT timestamptz := public.gov_now();
+  action CONSTANT text := p_content ->> 'action';
+  roles_given CONSTANT text[] := ARRAY(SELECT DISTINCT r FROM jsonb_array_elements_text(coalesce(p_content -> 'roles', '[]')) AS r ORDER BY r);
+  gone name[] := '{}';
+BEGIN
+  -- Two changes at once could each believe that another approver remains.
+  LOCK TABLE public.governance_person IN SHARE ROW EXCLUSIVE MODE;
+  PERFORM public.gov_person_check(p_person, p_content);
+  CASE action
+    WHEN 'add' THEN
+      INSERT INTO public.governance_person (person_code, display_name, roles, added_at, changed_at)
+      VALUES (p_person, coalesce(p_content ->> 'name', p_person), roles_given, at, at)
+      ON CONFLICT (person_code) DO UPDATE
+      SET display_name = excluded.display_name, roles = excluded.roles, changed_at = at, removed_at = NULL;
+    WHEN 'grant' THEN
+      UPDATE public.governance_person
+      SET roles = ARRAY(SELECT DISTINCT r FROM unnest(roles || roles_given) AS r ORDER BY r), changed_at = at
+      WHERE person_code = p_person;
+    WHEN 'revoke' THEN
+      UPDATE public.governance_person
+      SET roles = ARRAY(SELECT r FROM unnest(roles) AS r WHERE r <> ALL (roles_given) ORDER BY r), changed_at = at
+      WHERE person_code = p_person;
+    WHEN 'remove' THEN
+      UPDATE public.governance_person SET roles = '{}', changed_at = at, removed_at = at WHERE person_code = p_person;
+      WITH unlinked AS (DELETE FROM public.governance_person_login WHERE person_code = p_person RETURNING login)
+      SELECT coalesce(array_agg(login), '{}') INTO gone FROM unlinked;
+    WHEN 'unlink' THEN
+      DELETE FROM public.governance_person_login WHERE login = p_content ->> 'login';
+      gone := ARRAY[(p_content ->> 'login')::name];
+    ELSE
+      NULL;
+  END CASE;
+  IF action IN ('add', 'link') THEN
+    INSERT INTO public.governance_person_login (login, person_code, linked_at) VALUES (p_content ->> 'login', p_person, at);
+  END IF;
+  PERFORM public.gov_person_memberships(gone);
+  PERFORM public.gov_audit('person', p_person, action);
+END
+$$;

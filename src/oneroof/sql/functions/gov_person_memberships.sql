@@ -1,0 +1,28 @@
+-- Make the memberships in the cluster what the record says: for every registered login, and none for those just gone.
+CREATE OR REPLACE FUNCTION public.gov_person_memberships(p_gone name[] DEFAULT '{}') RETURNS void
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+  change record;
+BEGIN
+  FOR change IN
+    SELECT r.rolname AS login, 'oneroof_' || w.role_word AS group_role, coalesce(w.role_word = ANY (p.roles), false) AS wanted
+    FROM pg_catalog.pg_roles AS r
+    LEFT JOIN public.governance_person_login AS l ON l.login = r.rolname
+    LEFT JOIN public.governance_person AS p ON p.person_code = l.person_code
+    CROSS JOIN unnest(ARRAY['reader', 'operator', 'approver', 'executor']) AS w (role_word)
+    WHERE (l.login IS NOT NULL OR r.rolname = ANY (p_gone))
+      AND coalesce(w.role_word = ANY (p.roles), false) IS DISTINCT FROM EXISTS (
+        SELECT FROM pg_catalog.pg_auth_members AS m
+        JOIN pg_catalog.pg_roles AS g ON g.oid = m.roleid
+        WHERE m.member = r.oid AND g.rolname = 'oneroof_' || w.role_word)
+  LOOP
+    IF change.wanted THEN
+      EXECUTE format('GRANT %I TO %I', change.group_role, change.login);
+    ELSE
+      EXECUTE format('REVOKE %I FROM %I', change.group_role, change.login);
+    END IF;
+  END LOOP;
+END
+$$;

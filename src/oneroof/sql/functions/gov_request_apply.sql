@@ -1,0 +1,14 @@
+-- What an approval does, by kind.
+CREATE OR REPLACE FUNCTION public.gov_request_apply(p_request bigint, p_kind text, p_subject text, p_content jsonb) RETURNS void
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+  CASE p_kind
+    WHEN 'gate.open' THEN
+      PERFORM public.gov_gate_open(p_request, p_subject);
+    WHEN 'person.change' THEN
+      PERFORM public.gov_person_change(p_subject, p_content);
+  END CASE;
+END
+$$;

@@ -1,0 +1,19 @@
+-- Is this a request that could be applied? Asked when it is made, so that nobody approves nonsense, and again on
+-- approval, since the world may have changed. A new kind is a branch here and one in gov_request_apply.
+CREATE OR REPLACE FUNCTION public.gov_request_check(p_kind text, p_subject text, p_content jsonb) RETURNS void
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+  CASE p_kind
+    WHEN 'gate.open' THEN
+      IF NOT EXISTS (SELECT FROM public.governance_gate WHERE gate_key = p_subject) THEN
+        PERFORM public.gov_refuse(format('there is no gate %L', p_subject), 'oneroof gate list');
+      END IF;
+    WHEN 'person.change' THEN
+      PERFORM public.gov_person_check(p_subject, p_content);
+    ELSE
+      PERFORM public.gov_refuse(format('there is no request of kind %L', p_kind));
+  END CASE;
+END
+$$;

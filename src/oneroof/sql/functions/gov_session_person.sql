@@ -1,0 +1,10 @@
+-- Who is here: the person behind the login that authenticated. SET ROLE does not change it, nor does being superuser.
+CREATE OR REPLACE FUNCTION public.gov_session_person() RETURNS text
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+  SELECT p.person_code
+  FROM public.governance_person_login AS l
+  JOIN public.governance_person AS p USING (person_code)
+  WHERE l.login = session_user AND p.removed_at IS NULL
+$$;

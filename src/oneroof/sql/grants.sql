@@ -1,0 +1,59 @@
+-- Who may do what, applied whole at every install and upgrade. SELECT on the substrate comes from substrate.toml, in
+-- the step before this one. Column lists are the narrowest that the functions need.
+GRANT USAGE ON SCHEMA public TO oneroof_owner, oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver,
+  oneroof_executor, oneroof_console;
+
+-- The owner, for its functions alone: the shared channels they write.
+GRANT INSERT ON public.registry_changelog, public.approval_requests TO oneroof_owner;
+GRANT UPDATE (status, decided_by, decided_at, updated_at) ON public.approval_requests TO oneroof_owner;
+GRANT INSERT, UPDATE (value, updated_at) ON public.dot_config TO oneroof_owner;
+DO $sequences$
+DECLARE
+  found record;
+BEGIN
+  FOR found IN
+    SELECT d.objid::regclass AS sequence
+    FROM pg_catalog.pg_depend AS d
+    JOIN pg_catalog.pg_class AS s ON s.oid = d.objid AND s.relkind = 'S'
+    WHERE d.deptype = 'a' AND d.classid = 'pg_catalog.pg_class'::regclass
+      AND d.refobjid IN ('public.registry_changelog'::regclass, 'public.approval_requests'::regclass)
+  LOOP
+    EXECUTE format('GRANT USAGE ON SEQUENCE %s TO oneroof_owner', found.sequence);
+  END LOOP;
+END
+$sequences$;
+
+-- Nothing of ours is for everybody.
+SET LOCAL ROLE oneroof_owner;
+DO $nobody$
+DECLARE
+  found record;
+BEGIN
+  FOR found IN
+    SELECT p.oid::regprocedure AS routine FROM pg_catalog.pg_proc AS p
+    WHERE p.pronamespace = 'public'::regnamespace AND p.proowner = 'oneroof_owner'::regrole
+  LOOP
+    EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', found.routine);
+  END LOOP;
+END
+$nobody$;
+
+GRANT SELECT ON public.governance_migration, public.governance_schema
+  TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_executor, oneroof_console;
+GRANT SELECT ON public.governance_person, public.governance_person_login, public.governance_request,
+  public.governance_gate, public.governance_gate_opening TO oneroof_reader;
+GRANT SELECT ON public.v_gate_state, public.v_person, public.v_request
+  TO oneroof_reader, oneroof_operator, oneroof_approver, oneroof_console;
+
+GRANT EXECUTE ON FUNCTION public.gov_now() TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver,
+  oneroof_executor, oneroof_console;
+GRANT EXECUTE ON FUNCTION public.gov_gate_is_open(text) TO oneroof_reader, oneroof_worker, oneroof_operator,
+  oneroof_approver, oneroof_executor, oneroof_console;
+GRANT EXECUTE ON FUNCTION public.gov_request_digest(text, text, jsonb, text, text)
+  TO oneroof_reader, oneroof_operator, oneroof_approver, oneroof_console;
+GRANT EXECUTE ON FUNCTION public.gov_session_person(), public.gov_person_bootstrapping()
+  TO oneroof_reader, oneroof_operator, oneroof_approver;
+GRANT EXECUTE ON FUNCTION public.gov_request_open(text, text, jsonb, text) TO oneroof_operator;
+GRANT EXECUTE ON FUNCTION public.gov_request_decide(bigint, text, text) TO oneroof_approver;
+GRANT EXECUTE ON FUNCTION public.gov_gate_close(text, text) TO oneroof_operator, oneroof_approver;
+SET LOCAL ROLE NONE;

@@ -1,0 +1,54 @@
+-- The roles of oneroof, shared by all databases of the cluster. Nobody logs in as one of them.
+-- Two installers at once: the second CREATE ROLE waits for the first and then finds the name taken; the comment on
+-- oneroof_owner is the mutex, since it locks that role for the whole cluster until the transaction ends.
+DO $roles$
+DECLARE
+  purposes CONSTANT jsonb := jsonb_build_object(
+    'oneroof_owner',    'owns the objects and the SECURITY DEFINER functions; no person or process logs in as it',
+    'oneroof_reader',   'may SELECT, nothing else',
+    'oneroof_worker',   'reads sources; writes only through functions',
+    'oneroof_operator', 'reads and requests',
+    'oneroof_approver', 'reads and decides what another person requested',
+    'oneroof_executor', 'applies what was approved',
+    'oneroof_console',  'reads summary views');
+  -- Handing out these memberships is how people get their roles; the functions that do it run as oneroof_owner.
+  of_people CONSTANT text[] := ARRAY['oneroof_reader', 'oneroof_operator', 'oneroof_approver', 'oneroof_executor'];
+  modern CONSTANT boolean := current_setting('server_version_num')::int >= 160000;
+  role_name text;
+  purpose text;
+  found oid;
+BEGIN
+  FOR role_name, purpose IN SELECT * FROM jsonb_each_text(purposes) LOOP
+    found := (SELECT oid FROM pg_catalog.pg_roles WHERE rolname = role_name);
+    IF found IS NULL THEN
+      BEGIN
+        EXECUTE format('CREATE ROLE %I NOLOGIN', role_name);
+        EXECUTE format('COMMENT ON ROLE %I IS %L', role_name, 'oneroof: ' || purpose);
+      EXCEPTION WHEN duplicate_object OR unique_violation THEN
+        NULL; -- another installer was first
+      END;
+    END IF;
+  END LOOP;
+
+  FOR role_name, purpose IN SELECT * FROM jsonb_each_text(purposes) LOOP
+    IF coalesce(shobj_description((SELECT oid FROM pg_catalog.pg_roles WHERE rolname = role_name), 'pg_authid'), '')
+       NOT LIKE 'oneroof:%'
+    THEN
+      RAISE EXCEPTION 'the role % exists and was not made by oneroof', role_name
+        USING ERRCODE = 'GV403',
+              HINT = format('drop or rename it, or hand it over with COMMENT ON ROLE %I IS %L', role_name, 'oneroof: ours');
+    END IF;
+  END LOOP;
+  EXECUTE format('COMMENT ON ROLE oneroof_owner IS %L', 'oneroof: ' || (purposes ->> 'oneroof_owner'));
+
+  IF NOT (SELECT rolsuper FROM pg_catalog.pg_roles WHERE rolname = current_user) THEN
+    FOREACH role_name IN ARRAY ARRAY['oneroof_owner', 'oneroof_reader', 'oneroof_worker', 'oneroof_console'] LOOP
+      EXECUTE format('GRANT %I TO %I %s', role_name, current_user, CASE WHEN modern THEN 'WITH INHERIT TRUE, SET TRUE' ELSE '' END);
+    END LOOP;
+  END IF;
+  FOREACH role_name IN ARRAY of_people LOOP
+    EXECUTE format('GRANT %I TO oneroof_owner WITH %s', role_name,
+                   CASE WHEN modern THEN 'ADMIN TRUE, INHERIT FALSE, SET FALSE' ELSE 'ADMIN OPTION' END);
+  END LOOP;
+END
+$roles$;

@@ -1,0 +1,8 @@
+-- approval_requests --
+SELECT * FROM public.approval_requests WHERE id IN (SELECT request_id FROM public.governance_request)
+
+-- dot_config --
+SELECT * FROM public.dot_config WHERE key IN (SELECT gate_key FROM public.governance_gate_opening)
+
+-- registry_changelog --
+SELECT * FROM public.registry_changelog WHERE entity_type LIKE 'oneroof.%'

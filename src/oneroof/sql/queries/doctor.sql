@@ -1,0 +1,62 @@
+-- settings --
+SELECT s.name, s.setting, w.wanted, w.matters
+FROM (VALUES
+  ('fsync', 'on', 'a crash could lose what was proven'),
+  ('full_page_writes', 'on', 'a crash could lose what was proven'),
+  ('autovacuum', 'on', 'old row versions and xids pile up'),
+  ('track_activities', 'on', 'the oldest transaction cannot be named'),
+  ('session_replication_role', 'origin', 'triggers and constraints are off in this session'),
+  ('default_transaction_isolation', 'read committed', 'workers would retry more than they need')
+) AS w (name, wanted, matters)
+JOIN pg_catalog.pg_settings AS s USING (name)
+
+-- capacities --
+SELECT name, setting, coalesce(unit, '') FROM pg_catalog.pg_settings
+WHERE name IN ('max_connections', 'max_prepared_transactions', 'statement_timeout', 'idle_in_transaction_session_timeout', 'TimeZone')
+ORDER BY name
+
+-- horizon --
+SELECT * FROM (
+  SELECT age(backend_xmin)::bigint AS xids, extract(epoch FROM clock_timestamp() - xact_start)::float8 AS seconds,
+         format('pid %s (%s)', pid, usename) AS who
+  FROM pg_catalog.pg_stat_activity WHERE xact_start IS NOT NULL AND pid <> pg_backend_pid() AND backend_type = 'client backend'
+  UNION ALL
+  SELECT age(transaction)::bigint, extract(epoch FROM clock_timestamp() - prepared)::float8, format('prepared transaction %L', gid)
+  FROM pg_catalog.pg_prepared_xacts
+) AS open ORDER BY seconds DESC NULLS LAST LIMIT 1
+
+-- objects --
+SELECT count(*) FILTER (WHERE relkind IN ('r', 'p')), count(*) FILTER (WHERE relkind = 'v'),
+       (SELECT count(*) FROM pg_catalog.pg_proc WHERE proowner = 'oneroof_owner'::regrole AND pronamespace = 'public'::regnamespace)
+FROM pg_catalog.pg_class WHERE relowner = 'oneroof_owner'::regrole AND relnamespace = 'public'::regnamespace
+
+-- grants --
+SELECT coalesce(array_agg(c.relname::text ORDER BY c.relname) FILTER (WHERE NOT has_table_privilege(c.oid, 'SELECT')), '{}'),
+       coalesce(array_agg(c.relname::text ORDER BY c.relname)
+                FILTER (WHERE NOT (pg_has_role(c.relowner, 'USAGE') OR has_table_privilege(c.oid, 'SELECT WITH GRANT OPTION'))), '{}')
+FROM pg_catalog.pg_class AS c
+WHERE c.relnamespace = 'public'::regnamespace AND c.relname = ANY (%(tables)s)
+
+-- powers --
+SELECT rolsuper OR rolcreaterole, has_schema_privilege('public', 'CREATE')
+FROM pg_catalog.pg_roles WHERE rolname = current_user
+
+-- readable --
+SELECT to_regclass('public.v_person') IS NOT NULL AND coalesce(has_table_privilege(to_regclass('public.v_person'), 'SELECT'), false)
+
+-- memberships --
+SELECT person_code, array_to_string(memberships_missing, ', ') FROM public.v_person WHERE memberships_missing <> '{}'
+
+-- source --
+SELECT c.relkind::text, am.amname::text, c.relrowsecurity,
+       (SELECT rolsuper OR rolbypassrls FROM pg_catalog.pg_roles WHERE rolname = current_user)
+         OR (pg_has_role(c.relowner, 'USAGE') AND NOT c.relforcerowsecurity),
+       (SELECT min(i.indexrelid::regclass::text) FROM pg_catalog.pg_index AS i
+        WHERE i.indrelid = c.oid AND i.indisvalid AND i.indpred IS NULL
+          AND (SELECT array_agg(a.attname::text ORDER BY k.ordinality)
+               FROM unnest(i.indkey::int[]) WITH ORDINALITY AS k (attnum, ordinality)
+               JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = k.attnum
+               WHERE k.ordinality <= cardinality(%(columns)s::text[])) = %(columns)s::text[])
+FROM pg_catalog.pg_class AS c
+LEFT JOIN pg_catalog.pg_am AS am ON am.oid = c.relam
+WHERE c.relnamespace = 'public'::regnamespace AND c.relname = %(table)s

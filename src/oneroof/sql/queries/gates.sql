@@ -1,0 +1,9 @@
+-- listing --
+SELECT gate_key, description, is_open, state, request_id, requested_by, approved_by, opened_at
+FROM public.v_gate_state ORDER BY gate_key
+
+-- close --
+SELECT public.gov_gate_close(%(gate)s, %(reason)s)
+
+-- is_open --
+SELECT public.gov_gate_is_open(%(gate)s)

@@ -1,0 +1,173 @@
+"""The test bed: real servers, databases made from templates, real commands, and waiting for conditions.
+
+One server per PostgreSQL version is shared by all test processes of a run (that is what the embedded server is
+for). Durability is switched off there; tests about durability or about cluster-wide roles start one of their own.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import itertools
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from oneroof import migrate
+from oneroof.config import Settings
+from oneroof.db import Connection
+from oneroof.embedded import EmbeddedServer
+from oneroof.estate.build import build
+
+ROWS = 2_000
+VOLATILE = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "shared_buffers": "128MB"}
+SETTINGS = Settings(home=Path("unused"))
+
+T = TypeVar("T")
+
+
+@dataclass
+class Bed:
+    """One server and the databases the tests make on it."""
+
+    server: EmbeddedServer
+    folder: Path
+    _numbers: Iterator[int] = field(default_factory=itertools.count)
+
+    @property
+    def major(self) -> int:
+        return self.server.binaries.major
+
+    def dsn(self, database: str, *, user: str = "postgres") -> str:
+        return self.server.dsn(database, user=user)
+
+    @contextmanager
+    def database(self, template: str = "template1") -> Iterator[str]:
+        """The name of a fresh database, gone afterwards."""
+        name = f"t_{os.getpid()}_{next(self._numbers)}"
+        with connect(self.dsn("postgres")) as admin:
+            admin.execute(
+                sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(template))
+            )
+            yield name
+            admin.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+    def template(self, name: str, *, source: str, fill: Callable[[Connection], object]) -> str:
+        """A database to copy from, made once per server however many processes ask."""
+        with (self.folder / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            with connect(self.dsn("postgres")) as admin:
+                known = admin.execute("SELECT FROM pg_database WHERE datname = %s", (name,)).fetchone()
+                if known is None:
+                    made = sql.Identifier(f"{name}_new")
+                    admin.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(made, sql.Identifier(source)))
+                    with connect(self.dsn(f"{name}_new")) as connection:
+                        fill(connection)
+                    admin.execute(sql.SQL("ALTER DATABASE {} RENAME TO {}").format(made, sql.Identifier(name)))
+        return name
+
+    def estate(self) -> str:
+        """The template with a small estate."""
+        return self.template("estate", source="template1", fill=lambda c: build(c, rows=ROWS, seed=1, progress=silent))
+
+    def installed(self) -> str:
+        """The template with a small estate and oneroof on it."""
+        return self.template("installed", source=self.estate(), fill=lambda c: migrate.install(c, settings=SETTINGS))
+
+
+@contextmanager
+def own_bed(folder: Path, *, major: int, overrides: Mapping[str, str] = VOLATILE) -> Iterator[Bed]:
+    """A server of a test's own, for what touches the whole cluster."""
+    with EmbeddedServer.open(home=folder, major=major, linger=0, overrides=overrides) as server:
+        yield Bed(server=server, folder=folder)
+
+
+def connect(dsn: str, **words: Any) -> Connection:
+    return psycopg.connect(dsn, autocommit=True, **words)
+
+
+def silent(label: str, done: int, total: int) -> None:
+    """Progress that nobody looks at."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a real command did."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+def command(*words: str, dsn: str | None = None, env: Mapping[str, str] | None = None, stdin: str | None = None) -> Ran:
+    """Run `oneroof` as a user does: a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "oneroof", *words],
+        env=environment(dsn, env),
+        input=stdin,
+        stdin=subprocess.DEVNULL if stdin is None else None,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return Ran(done.returncode, done.stdout, done.stderr)
+
+
+def spawn(*words: str, dsn: str | None = None, env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
+    """The same, left running."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "oneroof", *words],
+        env=environment(dsn, env),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def environment(dsn: str | None, env: Mapping[str, str] | None) -> dict[str, str]:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("ONEROOF_", "PG"))}
+    return {**clean, "COLUMNS": "200", **({"ONEROOF_DSN": dsn} if dsn else {}), **(env or {})}
+
+
+def eventually(condition: Callable[[], T], *, what: str, seconds: float = 30) -> T:
+    """Wait until a condition holds, and answer what it answered."""
+    deadline = time.monotonic() + seconds
+    pause = threading.Event()
+    while True:
+        if found := condition():
+            return found
+        assert time.monotonic() < deadline, f"waited {seconds} s in vain for: {what}"
+        pause.wait(0.02)
+
+
+def as_user(dsn: str, user: str) -> str:
+    """The same database under another login."""
+    return make_conninfo(dsn, user=user)
+
+
+def set_clock(connection: Connection, offset: str) -> None:
+    """Move the database's clock: every function of ours reads `gov_now()`, which is plain in production."""
+    connection.execute(
+        sql.SQL(
+            "CREATE OR REPLACE FUNCTION public.gov_now() RETURNS timestamptz LANGUAGE sql VOLATILE PARALLEL SAFE "
+            "SET search_path = pg_catalog, pg_temp AS {}"
+        ).format(sql.Literal(f"SELECT clock_timestamp() + interval '{offset}'"))
+    )

@@ -1,0 +1,114 @@
+"""Fixtures: which PostgreSQL a test runs on, and the database it gets."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from bed import VOLATILE, Bed, own_bed
+
+from oneroof.embedded import EmbeddedServer, find_binaries
+
+HOME = "ONEROOF_TEST_HOME"
+EVERY_VERSION = ("tests/db", "tests/migration")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--pg", default="newest", help="newest, all, or a major version: which PostgreSQL to test on")
+    parser.addoption("--soak", action="store_true", help="also the heavy runs")
+    parser.addoption("--write-golden", action="store_true", help="write the golden schema dump anew")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        os.environ[HOME] = tempfile.mkdtemp(prefix="or-")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        home = Path(os.environ.pop(HOME))
+        # Joining a server and leaving it again waits until a stopping one is gone.
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def majors(config: pytest.Config) -> list[int]:
+    found = [binaries.major for binaries in find_binaries()]
+    match str(config.getoption("--pg")):
+        case "newest":
+            return found[:1]
+        case "all":
+            return found
+        case wanted:
+            return [major for major in found if major == int(wanted)]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    for name in ("bed", "lone_bed"):
+        if name in metafunc.fixturenames:
+            where = metafunc.definition.nodeid
+            chosen = majors(metafunc.config)
+            if not where.startswith(EVERY_VERSION):
+                chosen = chosen[:1]
+            metafunc.parametrize(
+                name,
+                chosen,
+                indirect=True,
+                ids=[f"pg{major}" for major in chosen],
+                scope="session" if name == "bed" else None,
+            )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--soak"):
+        soak = [item for item in items if item.get_closest_marker("soak")]
+        if soak:
+            config.hook.pytest_deselected(items=soak)
+            items[:] = [item for item in items if item not in soak]
+
+
+@pytest.fixture(scope="session")
+def bed(request: pytest.FixtureRequest) -> Iterator[Bed]:
+    """The shared server of one PostgreSQL version."""
+    folder = Path(os.environ[HOME]) / f"pg{request.param}"
+    with EmbeddedServer.open(home=folder, major=request.param, linger=0, overrides=VOLATILE) as server:
+        yield Bed(server=server, folder=folder)
+
+
+@pytest.fixture
+def lone_bed(request: pytest.FixtureRequest) -> Iterator[Bed]:
+    """A server of the test's own, gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="or-") as folder, own_bed(Path(folder), major=request.param) as bed:
+        yield bed
+
+
+@pytest.fixture
+def empty_database(bed: Bed) -> Iterator[str]:
+    """A DSN, as superuser, of a database with nothing in it."""
+    with bed.database() as name:
+        yield bed.dsn(name)
+
+
+@pytest.fixture
+def estate_database(bed: Bed) -> Iterator[str]:
+    """A DSN, as superuser, of a small estate without oneroof."""
+    with bed.database(bed.estate()) as name:
+        yield bed.dsn(name)
+
+
+@pytest.fixture
+def installed_database(bed: Bed) -> Iterator[str]:
+    """A DSN, as superuser, of a small estate with oneroof installed."""
+    with bed.database(bed.installed()) as name:
+        yield bed.dsn(name)
+
+
+@pytest.fixture(autouse=True)
+def no_settings_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a developer has set must not colour a test."""
+    for name in list(os.environ):
+        if name.startswith("ONEROOF_") and name != HOME:
+            monkeypatch.delenv(name)
