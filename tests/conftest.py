@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bed import VOLATILE, Bed, own_bed
 
+from bed import VOLATILE, Bed, own_bed
 from oneroof.embedded import EmbeddedServer, find_binaries
 
 HOME = "ONEROOF_TEST_HOME"

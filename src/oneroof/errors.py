@@ -73,7 +73,7 @@ def from_database(error: psycopg.Error, doing: str) -> OneroofError:
     hint = error.diag.message_hint
     match error:
         case pg.InsufficientPrivilege():
-            return Refused(f"{doing}: {sentence}", hint=hint)
+            return Refused(f"{doing}: {sentence}", hint=hint or "oneroof person list shows who may; oneroof doctor what")
         case _ if error.sqlstate == "GV403":
             return Refused(sentence, hint=hint)
         case pg.DiskFull():

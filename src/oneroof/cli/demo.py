@@ -16,7 +16,8 @@ from oneroof.cli.doctor import show
 from oneroof.cli.session import Session, table
 from oneroof.db import saying
 from oneroof.errors import HeldElsewhere
-from oneroof.estate.build import DEFAULT_ROWS, DEFAULT_SEED, build, built
+from oneroof.estate.build import DEFAULT_ROWS, DEFAULT_SEED, build
+from oneroof.estate.mark import built
 
 GATES = ("governance.workers_enabled", "governance.emit_enabled")
 

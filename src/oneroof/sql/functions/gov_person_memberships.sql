@@ -1,9 +1,15 @@
 -- Make the memberships in the cluster what the record says: for every registered login, and none for those just gone.
+-- While other databases of the cluster have oneroof too, none is taken back: the same login may be somebody there, and
+-- here the record alone already refuses whoever is not in it.
 CREATE OR REPLACE FUNCTION public.gov_person_memberships(p_gone name[] DEFAULT '{}') RETURNS void
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
+  alone CONSTANT boolean := NOT EXISTS (
+    SELECT FROM pg_catalog.pg_shdepend AS d
+    WHERE d.refclassid = 'pg_catalog.pg_authid'::regclass AND d.refobjid = 'oneroof_owner'::regrole
+      AND d.dbid NOT IN (0, (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database())));
   change record;
 BEGIN
   FOR change IN
@@ -20,7 +26,7 @@ BEGIN
   LOOP
     IF change.wanted THEN
       EXECUTE format('GRANT %I TO %I', change.group_role, change.login);
-    ELSE
+    ELSIF alone THEN
       EXECUTE format('REVOKE %I FROM %I', change.group_role, change.login);
     END IF;
   END LOOP;

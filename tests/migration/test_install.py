@@ -1,0 +1,296 @@
+"""Install and uninstall: additive, reversible, all or nothing, and harmless in company."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from bed import SETTINGS, Bed, as_user, command, connect
+from catalog import everything
+from oneroof import approvals, gates, migrate, people
+from oneroof.errors import OneroofError, Refused, Unavailable, Wrong
+from oneroof.estate.build import build
+
+HOST = "host_owner"
+
+
+def owned_database(bed: Bed, name: str) -> str:
+    """A database as a managed server gives it: owned by a login that may create roles and is no superuser."""
+    with connect(bed.dsn("postgres")) as admin:
+        admin.execute(sql.SQL("CREATE ROLE {} LOGIN CREATEROLE").format(sql.Identifier(HOST)))
+        admin.execute(sql.SQL("CREATE DATABASE {} OWNER {}").format(sql.Identifier(name), sql.Identifier(HOST)))
+    return bed.dsn(name, user=HOST)
+
+
+def all_at_once(*acts: Callable[[], object]) -> list[BaseException]:
+    """Run acts in threads that start together; what they raised."""
+    failures: list[BaseException] = []
+    start = threading.Barrier(len(acts))
+
+    def run(act: Callable[[], object]) -> None:
+        start.wait()
+        try:
+            act()
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=run, args=(act,)) for act in acts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return failures
+
+
+def install_in(dsn: str) -> bool:
+    with connect(dsn) as connection:
+        return migrate.install(connection, settings=SETTINGS)
+
+
+def uninstall_in(dsn: str) -> bool:
+    with connect(dsn) as connection:
+        return migrate.uninstall(connection, settings=SETTINGS)
+
+
+def test_uninstall_leaves_the_catalog_as_it_was(lone_bed: Bed) -> None:
+    """install then uninstall: every catalog entry, grant, role, membership and comment is as before."""
+    with lone_bed.database(lone_bed.estate()) as name, connect(lone_bed.dsn(name)) as connection:
+        before = everything(connection)
+        assert migrate.install(connection, settings=SETTINGS)
+        assert everything(connection) != before
+        assert migrate.uninstall(connection, settings=SETTINGS)
+        assert everything(connection) == before
+
+
+def test_install_alters_nothing_of_the_substrate(lone_bed: Bed) -> None:
+    """Promise 19: the substrate's catalog entries, grants aside, are the same before and after."""
+
+    def substrate(lines: list[str]) -> list[str]:
+        kinds = ("attribute", "constraint", "trigger", "index", "view", "comment", "type")
+        return [line for line in lines if line.startswith(kinds) and "governance_" not in line and " v_" not in line]
+
+    with lone_bed.database(lone_bed.estate()) as name, connect(lone_bed.dsn(name)) as connection:
+        before = substrate(everything(connection))
+        migrate.install(connection, settings=SETTINGS)
+        assert substrate(everything(connection)) == before
+
+
+def test_install_twice_changes_nothing(installed_database: str) -> None:
+    """Running install on a current schema is harmless and says so; upgrade applies everything anew."""
+    with connect(installed_database) as connection:
+        before = everything(connection)
+        assert migrate.install(connection, settings=SETTINGS) is False
+        assert migrate.upgrade(connection, settings=SETTINGS) is True
+        assert everything(connection) == before
+
+
+def test_a_database_owner_with_createrole_can_install_and_uninstall(lone_bed: Bed) -> None:
+    """As on managed servers: no superuser at any point, and the catalog is as before at the end."""
+    dsn = owned_database(lone_bed, "managed")
+    with connect(dsn) as connection:
+        build(connection, rows=200, seed=1)
+        before = everything(connection)
+        assert migrate.install(connection, settings=SETTINGS)
+        assert [person.person_code for person in people.listing(connection)] == ["approver", "requester", "viewer"]
+        assert migrate.upgrade(connection, settings=SETTINGS)
+        assert migrate.uninstall(connection, settings=SETTINGS)
+        assert everything(connection) == before
+
+
+def test_databases_share_the_roles_and_the_last_one_drops_them(lone_bed: Bed) -> None:
+    """Two databases of a cluster: the first uninstall keeps the roles, the last one drops them."""
+    roles = "SELECT count(*) FROM pg_roles WHERE rolname LIKE 'oneroof%'"
+    template = lone_bed.estate()
+    with (
+        lone_bed.database(template) as first,
+        lone_bed.database(template) as second,
+        connect(lone_bed.dsn(first)) as one,
+        connect(lone_bed.dsn(second)) as two,
+    ):
+        migrate.install(one, settings=SETTINGS)
+        migrate.install(two, settings=SETTINGS)
+        migrate.uninstall(one, settings=SETTINGS)
+        assert one.execute(roles).fetchone() == (7,)
+        migrate.require_current(two)
+        migrate.uninstall(two, settings=SETTINGS)
+        assert two.execute(roles).fetchone() == (0,)
+
+
+def test_racing_installers_are_harmless(lone_bed: Bed) -> None:
+    """Two installers in each of two databases at once, then as many uninstallers: one does the work, none fails."""
+    template = lone_bed.estate()
+    with lone_bed.database(template) as first, lone_bed.database(template) as second:
+        dsns = [lone_bed.dsn(name) for name in (first, second) for _ in range(2)]
+        for _ in range(5):
+            assert all_at_once(*(lambda dsn=dsn: install_in(dsn) for dsn in dsns)) == []  # type: ignore[misc]
+            for dsn in dsns:
+                with connect(dsn) as connection:
+                    migrate.require_current(connection)
+            assert all_at_once(*(lambda dsn=dsn: uninstall_in(dsn) for dsn in dsns)) == []  # type: ignore[misc]
+            with connect(dsns[0]) as connection:
+                assert connection.execute("SELECT count(*) FROM pg_roles WHERE rolname LIKE 'oneroof%'").fetchone() == (
+                    0,
+                )
+
+
+def test_a_failing_install_leaves_nothing(lone_bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever step fails, neither objects nor roles nor grants remain."""
+    with lone_bed.database(lone_bed.estate()) as name, connect(lone_bed.dsn(name)) as connection:
+        before = everything(connection)
+        steps = migrate._install_steps(migrate.migrations())
+        for cut in range(1, len(steps)):
+            broken = [*steps[:cut], migrate.Step("broken", "SELECT 1/0")]
+            monkeypatch.setattr(migrate, "_install_steps", lambda _pending, broken=broken: broken)
+            with pytest.raises(Wrong, match="division by zero"):
+                migrate.install(connection, settings=SETTINGS)
+        assert everything(connection) == before
+
+
+def test_install_takes_no_lock_that_could_stop_the_host(estate_database: str) -> None:
+    """A host session that holds a registry exclusively is not even noticed; a held channel makes install give way."""
+    quick = SETTINGS.model_copy(update={"lock_timeout": 0.05})
+    with connect(estate_database) as host, connect(estate_database) as connection:
+        with host.transaction():
+            host.execute("LOCK TABLE dot_config IN ACCESS EXCLUSIVE MODE")
+            with pytest.raises(OneroofError, match="lock timeout"):
+                migrate.install(connection, settings=quick)
+        with host.transaction():
+            host.execute("LOCK TABLE birth_registry, event_outbox, job_queue IN ACCESS EXCLUSIVE MODE")
+            assert migrate.install(connection, settings=SETTINGS)
+
+
+def test_uninstalling_one_database_leaves_the_people_of_another_alone(lone_bed: Bed) -> None:
+    """Memberships belong to the cluster: the people of a database that stays keep theirs."""
+    template = lone_bed.estate()
+    with lone_bed.database(template) as first, lone_bed.database(template) as second:
+        install_in(lone_bed.dsn(first))
+        install_in(lone_bed.dsn(second))
+        uninstall_in(lone_bed.dsn(first))
+        with connect(lone_bed.dsn(second, user="requester")) as asking, connect(lone_bed.dsn(second)) as admin:
+            assert [gate.is_open for gate in gates.listing(asking)] == [False] * 6
+            assert all(person.memberships_missing == [] for person in people.listing(admin))
+
+
+def test_an_edited_migration_is_an_error(installed_database: str) -> None:
+    """The ledger keeps each file's hash; a file that changed after it was applied stops everything."""
+    with connect(installed_database) as connection:
+        connection.execute("UPDATE governance_migration SET sha256 = 'other' WHERE number = 1")
+        with pytest.raises(Wrong, match="0001_foundation was edited"):
+            migrate.require_current(connection)
+
+
+def test_a_newer_database_is_refused(installed_database: str) -> None:
+    """A schema with migrations that this package does not know asks for a newer package."""
+    with connect(installed_database) as connection:
+        connection.execute("INSERT INTO governance_migration (number, name, sha256) VALUES (9999, 'future', 'x')")
+        with pytest.raises(Unavailable, match="9999_future"):
+            migrate.require_current(connection)
+
+
+def test_an_outdated_schema_is_refused_and_upgraded(installed_database: str) -> None:
+    """Other functions than this package ships: commands refuse, upgrade mends, a stray function of ours goes."""
+    with connect(installed_database) as connection:
+        connection.execute("UPDATE governance_schema SET content_sha256 = 'older', version = '0.0.1'")
+        connection.execute("CREATE FUNCTION public.gov_stray() RETURNS int LANGUAGE sql AS 'SELECT 1'")
+        connection.execute("ALTER FUNCTION public.gov_stray() OWNER TO oneroof_owner")
+        with pytest.raises(Unavailable, match=r"0\.0\.1") as refused:
+            migrate.require_current(connection)
+        assert refused.value.hint == "oneroof upgrade"
+        migrate.upgrade(connection, settings=SETTINGS)
+        migrate.require_current(connection)
+        assert connection.execute("SELECT to_regprocedure('gov_stray()')").fetchone() == (None,)
+
+
+def test_a_role_of_that_name_that_is_not_ours_is_refused(lone_bed: Bed) -> None:
+    """A role called oneroof_worker that somebody else made is not taken over."""
+    with lone_bed.database(lone_bed.estate()) as name, connect(lone_bed.dsn(name)) as connection:
+        connection.execute("CREATE ROLE oneroof_worker SUPERUSER")
+        with pytest.raises(Refused, match="oneroof_worker exists and was not made by oneroof"):
+            migrate.install(connection, settings=SETTINGS)
+        assert connection.execute("SELECT count(*) FROM pg_roles WHERE rolname LIKE 'oneroof%'").fetchone() == (1,)
+
+
+def test_a_missing_table_is_named_with_what_the_seeds_expect(estate_database: str) -> None:
+    """Half a substrate: install says which table or column is missing and what it should be, and does nothing."""
+    with connect(estate_database) as connection:
+        connection.execute("DROP TABLE queue_heartbeat")
+        connection.execute("ALTER TABLE dot_config ALTER COLUMN value TYPE varchar(10)")
+        with pytest.raises(
+            Unavailable, match=r"queue_heartbeat is missing \(doc 39 §39.2: .*executor_name text"
+        ) as refused:
+            migrate.install(connection, settings=SETTINGS)
+        assert "dot_config.value is character varying, expected text" in str(refused.value)
+        assert connection.execute("SELECT to_regclass('governance_migration')").fetchone() == (None,)
+
+
+def test_every_function_body_is_valid(installed_database: str) -> None:
+    """Installed with body checks off, so that order does not matter: applied again with the checks on."""
+    with connect(installed_database) as connection, connection.transaction():
+        connection.execute("SET LOCAL ROLE oneroof_owner")
+        connection.execute("SET LOCAL check_function_bodies = on")
+        for step in migrate._folder("functions"):
+            body = step.sql[step.sql.index("CREATE OR REPLACE FUNCTION") :]
+            connection.execute("RESET ROLE")
+            connection.execute(body)
+
+
+def run_psql(bed: Bed, dsn: str, script: str) -> None:
+    psql = bed.server.binaries.folder / "psql"
+    done = subprocess.run([psql, "-X", "-q", dsn], input=script, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_printed_script_is_the_install(lone_bed: Bed) -> None:
+    """`install --print | psql` gives the same catalog as `install`; the upgrade and uninstall scripts run too."""
+    with lone_bed.database(lone_bed.estate()) as name, connect(lone_bed.dsn(name)) as connection:
+        before = everything(connection)
+        migrate.install(connection, settings=SETTINGS)
+        installed = everything(connection)
+        migrate.uninstall(connection, settings=SETTINGS)
+        run_psql(lone_bed, lone_bed.dsn(name), migrate.print_install(SETTINGS))
+        migrate.require_current(connection)
+        assert everything(connection) == installed
+        run_psql(lone_bed, lone_bed.dsn(name), migrate.print_upgrade(SETTINGS))
+        assert everything(connection) == installed
+        run_psql(lone_bed, lone_bed.dsn(name), migrate.print_uninstall(SETTINGS))
+        assert everything(connection) == before
+
+
+def test_uninstall_closes_the_gates_it_opened(installed_database: str) -> None:
+    """No gate that we opened stays true in dot_config when we are gone."""
+
+    with (
+        connect(installed_database) as connection,
+        connect(as_user(installed_database, "requester")) as asking,
+        connect(as_user(installed_database, "approver")) as deciding,
+    ):
+        approvals.decide(deciding, gates.request(asking, "governance.emit_enabled", reason="x"), "approved")
+        migrate.uninstall(connection, settings=SETTINGS)
+        rows = connection.execute("SELECT value FROM dot_config WHERE key = 'governance.emit_enabled'").fetchall()
+        assert rows == [("false",)]
+
+
+def test_uninstall_tells_and_exports_what_stays(installed_database: str, tmp_path: Path) -> None:
+    """The rows of ours in shared channels are counted first, and exported whole with those of our own tables."""
+    with psycopg.connect(as_user(installed_database, "requester"), autocommit=True) as asking:
+        from oneroof import gates
+
+        gates.request(asking, "governance.emit_enabled", reason="export me")
+    refused = command("uninstall", dsn=installed_database)
+    assert refused.code == 2
+    assert "1 rows of ours stay in approval_requests" in refused.err
+    file = tmp_path / "ours.jsonl"
+    done = command("uninstall", "--yes", "--export", str(file), "--json", dsn=installed_database)
+    assert done.code == 0, done.err
+    lines = file.read_text().splitlines()
+    assert done.json["remaining"]["approval_requests"] == 1
+    assert done.json["exported"] == len(lines)
+    assert any('"export me"' in line and '"approval_requests"' in line for line in lines)
+    assert any('"governance_request"' in line for line in lines)
+    assert command("uninstall", "--yes", "--json", dsn=installed_database).json == {"changed": False}
