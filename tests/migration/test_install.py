@@ -128,11 +128,11 @@ def test_racing_installers_are_harmless(lone_bed: Bed) -> None:
     with lone_bed.database(template) as first, lone_bed.database(template) as second:
         dsns = [lone_bed.dsn(name) for name in (first, second) for _ in range(2)]
         for _ in range(5):
-            assert all_at_once(*(lambda dsn=dsn: install_in(dsn) for dsn in dsns)) == []  # type: ignore[misc]
+            assert all_at_once(*(lambda dsn=dsn: install_in(dsn) for dsn in dsns)) == []
             for dsn in dsns:
                 with connect(dsn) as connection:
                     migrate.require_current(connection)
-            assert all_at_once(*(lambda dsn=dsn: uninstall_in(dsn) for dsn in dsns)) == []  # type: ignore[misc]
+            assert all_at_once(*(lambda dsn=dsn: uninstall_in(dsn) for dsn in dsns)) == []
             with connect(dsns[0]) as connection:
                 assert connection.execute("SELECT count(*) FROM pg_roles WHERE rolname LIKE 'oneroof%'").fetchone() == (
                     0,

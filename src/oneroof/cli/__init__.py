@@ -17,9 +17,11 @@ import typer
 
 from oneroof import __version__
 from oneroof.cli import approvals, config, demo, doctor, estate, gate, person, schema
-from oneroof.cli.session import Session
-from oneroof.errors import OneroofError, Usage, printable
+from oneroof.cli.session import ClosedPipe, Session
+from oneroof.errors import OneroofError, Usage
 
+# What typer answers for a KeyboardInterrupt, and what a shell expects of SIGINT.
+INTERRUPTED = 128 + signal.SIGINT
 EPILOG = (
     "Exit codes: 0 done and well, 1 done and something is wrong, 2 wrong usage, 3 refused, "
     "4 cannot reach or not installed, 5 held elsewhere."
@@ -29,7 +31,7 @@ app = typer.Typer(
     name="oneroof",
     help="A governance verdict for every object in your PostgreSQL registries, and a proof that none was missed.",
     epilog=EPILOG,
-    no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -46,6 +48,9 @@ def root(
     session: Session = ctx.obj
     if version:
         session.emit({"version": __version__}, lambda out: out.print(f"oneroof {__version__}"))
+        raise typer.Exit
+    if ctx.invoked_subcommand is None:
+        session.emit({"help": ctx.get_help()}, lambda out: out.print(ctx.get_help()))
         raise typer.Exit
     session.given = {"dsn": dsn}
     session.as_json = as_json
@@ -95,13 +100,15 @@ def main(words: Sequence[str] | None = None) -> NoReturn:
         except OneroofError as error:
             code = session.fail(error)
         except typer.TyperException as error:
-            code = session.fail(Usage(error.format_message(), hint="oneroof --help")) if error.format_message() else 2
-        except (KeyboardInterrupt, typer.Abort):
-            session.say("stopped; nothing was left half-done")
-            code = 128 + (signal.SIGTERM if session.terminated else signal.SIGINT)
-        except BrokenPipeError:
+            code = session.fail(Usage(error.format_message(), hint="oneroof --help"))
+        except typer.Abort:
+            code = INTERRUPTED
+        except ClosedPipe:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             code = 0
+        if code == INTERRUPTED:
+            session.say("stopped; nothing was left half-done")
+            code = 128 + signal.SIGTERM if session.terminated else INTERRUPTED
     sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -109,6 +116,3 @@ def _terminate(number: int, frame: FrameType | None) -> NoReturn:
     del number, frame
     Session.terminated = True
     raise KeyboardInterrupt
-
-
-__all__ = ["app", "hoist", "main", "printable"]

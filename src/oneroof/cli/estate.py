@@ -56,10 +56,10 @@ def live_estate(
         def tick(now: LiveCounts) -> None:
             nonlocal counts
             counts = now
-            meter("changes", now.total, int(rate * seconds) if seconds else now.total)
+            meter("changes", now.issued, int(rate * seconds) if seconds else now.issued)
 
         try:
             counts = live(connection, rate=rate, seed=seed, seconds=seconds, stop=stop, on_tick=tick)
         except KeyboardInterrupt:
             session.say("stopped")
-    session.emit(counts, lambda out: out.print(f"{counts.total:,} changes made"))
+    session.emit(counts, lambda out: out.print(f"{counts.issued:,} changes made"))

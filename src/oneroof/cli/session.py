@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, ClassVar, Self
@@ -24,6 +23,20 @@ from oneroof.embedded import EmbeddedServer
 from oneroof.errors import OneroofError, printable
 
 
+class ClosedPipe(Exception):
+    """Whoever read our output went away; nobody is left to tell."""
+
+
+class Paper(Console):
+    """A console on stdout or stderr that lets the caller decide what a closed pipe means."""
+
+    def __init__(self, *, stderr: bool) -> None:
+        super().__init__(stderr=stderr, highlight=False, soft_wrap=True)
+
+    def on_broken_pipe(self) -> None:
+        raise ClosedPipe
+
+
 class Session:
     """One run of the command line."""
 
@@ -35,7 +48,7 @@ class Session:
         self._stack = ExitStack()
         self._settings: Settings | None = None
         self._embedded: EmbeddedServer | None = None
-        self.error = Console(stderr=True, highlight=False, soft_wrap=True)
+        self.error = Paper(stderr=True)
 
     def __enter__(self) -> Self:
         return self
@@ -80,11 +93,9 @@ class Session:
     def emit(self, document: Any, human: Callable[[Console], None]) -> None:
         """The result, once: as JSON on stdout, or as a person reads it."""
         if self.as_json:
-            json.dump(document, sys.stdout, default=_plain, ensure_ascii=False, indent=2)
-            sys.stdout.write("\n")
-            sys.stdout.flush()
+            Paper(stderr=False).out(json.dumps(document, default=_plain, ensure_ascii=False, indent=2), highlight=False)
         else:
-            human(Console(highlight=False, soft_wrap=True))
+            human(Paper(stderr=False))
 
     def fail(self, error: OneroofError) -> int:
         """Say what happened and what helps; answer the exit code."""

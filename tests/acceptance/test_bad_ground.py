@@ -1,0 +1,211 @@
+"""Servers and machines that are not as they should be: one clear sentence, the right exit code, nothing half-done."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from psycopg.conninfo import make_conninfo
+
+from bed import Bed, command, connect, environment, eventually, own_bed, spawn
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    """A data folder with a short path, of this test's own."""
+    with tempfile.TemporaryDirectory(prefix="or-") as folder:
+        yield Path(folder)
+
+
+def sentence(err: str) -> str:
+    """Everything said is one sentence and at most one line of help."""
+    lines = err.splitlines()
+    assert 1 <= len(lines) <= 2, err
+    assert lines[0].startswith("oneroof: ")
+    return err
+
+
+def test_an_unreachable_server_is_exit_4() -> None:
+    """No host, no port, no socket, no such database word: exit 4, and a password is never repeated."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        for dsn in (
+            f"host=127.0.0.1 port={port} password=geheim",
+            "host=/nowhere",
+            "postgresql://u:geheim@127.0.0.1:1/d",
+            "nonsense",
+        ):
+            ran = command("doctor", dsn=dsn)
+            assert ran.code == 4, dsn
+            assert "geheim" not in sentence(ran.err)
+
+
+def test_a_wrong_password_is_exit_4(lone_bed: Bed) -> None:
+    """The server's own words, without the password."""
+    with connect(lone_bed.dsn("postgres")) as admin:
+        admin.execute("CREATE ROLE somebody LOGIN PASSWORD 'right'")
+        hba = Path(admin.execute("SHOW hba_file").fetchone()[0])  # type: ignore[index]
+        hba.write_text("local all postgres trust\nlocal all all scram-sha-256\n")
+        admin.execute("SELECT pg_reload_conf()")
+        wrong = make_conninfo(lone_bed.dsn("postgres", user="somebody"), password="geheim")
+        eventually(lambda: command("doctor", dsn=wrong).code == 4, what="the new rules to be in force")
+        ran = command("doctor", dsn=wrong)
+        assert "password authentication failed" in sentence(ran.err)
+        assert "geheim" not in ran.err
+        right = make_conninfo(wrong, password="right")
+        assert command("doctor", dsn=right).code == 1
+
+
+def test_a_standby_is_read_only(lone_bed: Bed, home: Path) -> None:
+    """install and estate build on a standby: exit 4, and doctor says what it is."""
+    with lone_bed.database(lone_bed.estate()) as name, connect(lone_bed.dsn(name)):
+        copy = home / "server" / "data"
+        backup: list[str | Path] = [
+            lone_bed.server.binaries.folder / "pg_basebackup",
+            "-D",
+            copy,
+            "-d",
+            lone_bed.dsn("postgres"),
+            "-X",
+            "stream",
+            "-c",
+            "fast",
+        ]
+        subprocess.run(backup, check=True, capture_output=True)
+        (home / "server").chmod(0o700)
+        (copy / "standby.signal").touch()
+        with own_bed(home, major=lone_bed.major) as standby:
+            for words in (["install"], ["estate", "build", "--rows", "10"]):
+                ran = command(*words, dsn=standby.dsn(name if words == ["install"] else "postgres"))
+                assert ran.code == 4, ran.err
+                assert "read-only" in sentence(ran.err)
+            report = command("doctor", "--json", dsn=standby.dsn(name))
+            assert any(check["detail"] == "standby, read-only" for check in report.json["checks"])
+
+
+def test_a_full_disk_during_the_build_leaves_nothing(home: Path) -> None:
+    """The tables are on a file system that fills up: exit 4, nothing remains, and a smaller estate fits afterwards."""
+    probe = subprocess.run(["unshare", "-Urm", "true"], capture_output=True, check=False)
+    if probe.returncode != 0:
+        pytest.skip("this machine does not let a process mount a file system of its own")
+    (home / "small").mkdir()
+    script = textwrap.dedent(
+        """
+        import subprocess, sys
+        from pathlib import Path
+        import psycopg
+        from oneroof.embedded import EmbeddedServer
+
+        home = Path(sys.argv[1])
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m,mode=0777", "tmpfs", home / "small"], check=True)
+        count = "SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace"
+        with EmbeddedServer.open(home=home, linger=0) as server:
+            with psycopg.connect(server.dsn("postgres"), autocommit=True) as admin:
+                admin.execute(f"CREATE TABLESPACE small LOCATION '{home / 'small'}'")
+                admin.execute("ALTER DATABASE oneroof SET default_tablespace = small")
+            for rows in (400_000, 500):
+                words = [sys.executable, "-m", "oneroof", "estate", "build", "--rows", str(rows), "--dsn", server.dsn()]
+                done = subprocess.run(words, capture_output=True, text=True)
+                print(done.returncode, done.stderr.replace("\\n", " | "))
+                with psycopg.connect(server.dsn(), autocommit=True) as connection:
+                    print(connection.execute(count).fetchone()[0])
+        """
+    )
+    ran = subprocess.run(
+        ["unshare", "-Urm", sys.executable, "-c", script, str(home)],
+        env=environment(None, None),
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    full, left, fits, there = ran.stdout.splitlines()
+    assert full.startswith("4 oneroof: building the estate: the server's disk is full")
+    assert left == "0"
+    assert fits.startswith("0 ")
+    assert int(there) > 30
+
+
+def test_two_demos_at_once(home: Path) -> None:
+    """The second is told that the first one runs, exit 5; the first is not disturbed."""
+    env = {"ONEROOF_HOME": str(home), "ONEROOF_PG_LINGER": "0"}
+    first = spawn("demo", "--rows", "400000", "--once", env=env)
+    held = home / "demo.lock"
+    eventually(held.exists, what="the first demo to be at work")
+    second = command("demo", "--rows", "400000", "--once", env=env)
+    assert second.code == 5
+    assert "another demo runs" in sentence(second.err)
+    out, err = first.communicate(timeout=120)
+    assert first.returncode == 0, out + err
+
+
+def test_demo_from_nothing_twice_and_anew(home: Path) -> None:
+    """Server, estate, install, gates opened by two logins, doctor; again from there; and with other rows anew."""
+    env = {"ONEROOF_HOME": str(home), "ONEROOF_PG_LINGER": "5"}
+    first = command("demo", "--rows", "2000", "--once", "--json", env=env)
+    assert first.code == 0, first.err
+    assert first.json["well"] is True
+    opened = {
+        gate["gate_key"]: (gate["requested_by"], gate["approved_by"]) for gate in first.json["gates"] if gate["is_open"]
+    }
+    assert opened["governance.workers_enabled"] == ("requester", "approver")
+    second = command("demo", "--rows", "2000", "--once", "--json", env=env)
+    assert second.code == 0, second.err
+    assert "built before" in second.err
+    assert second.json["gates"] == first.json["gates"]
+    anew = command("demo", "--rows", "1000", "--once", "--json", env=env)
+    assert anew.code == 0, anew.err
+    assert anew.json["rows"] == 1000
+    assert command("gate", "list", env=env).code == 0
+
+
+def test_ctrl_c_during_the_demo_leaves_nothing_half_done(home: Path) -> None:
+    """Interrupted at several points, from initdb on, the next demo starts as if nothing had been."""
+    env = {"ONEROOF_HOME": str(home), "ONEROOF_PG_LINGER": "0"}
+    for sign in ("server/start.lock", "server/data/postmaster.pid", "demo.lock"):
+        process = spawn("demo", "--rows", "300000", "--once", env=env)
+        eventually((home / sign).exists, what=sign)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+        assert process.returncode in (0, 130), err
+        assert "Traceback" not in err
+    assert command("demo", "--rows", "500", "--once", env=env).code == 0
+
+
+def test_a_folder_that_cannot_be_written_is_exit_4(home: Path) -> None:
+    """A file where the folder should be."""
+    (home / "taken").write_text("")
+    ran = command("doctor", env={"ONEROOF_HOME": str(home / "taken")})
+    assert ran.code == 4
+    assert "taken" in sentence(ran.err)
+
+
+def test_a_data_folder_of_another_version_is_exit_4(home: Path) -> None:
+    """The folder, its version and what to do are named."""
+    env = {"ONEROOF_HOME": str(home), "ONEROOF_PG_LINGER": "0"}
+    assert command("doctor", env=env).code == 1
+    eventually(lambda: not (home / "server/data/postmaster.pid").exists(), what="the server to be gone")
+    (home / "server/data/PG_VERSION").write_text("14\n")
+    ran = command("doctor", env=env)
+    assert ran.code == 4
+    assert "14" in sentence(ran.err)
+
+
+def test_the_server_goes_with_its_last_user(home: Path) -> None:
+    """A command killed with kill -9 takes the embedded server with it."""
+    env = {"ONEROOF_HOME": str(home), "ONEROOF_PG_LINGER": "0"}
+    process = spawn("estate", "build", "--rows", "2000000", env=env)
+    pid_file = home / "server/data/postmaster.pid"
+    eventually(pid_file.exists, what="the server to run")
+    process.kill()
+    process.communicate()
+    eventually(lambda: not pid_file.exists(), what="the server to be gone")
