@@ -42,8 +42,11 @@ class Settings(BaseSettings):
     dsn: str | None = Field(default=None, description="the database; without it, the embedded server")
     home: Path = Field(default_factory=default_home, description="data folder of the embedded server")
     pg_bin: Path | None = Field(default=None, description="folder with the PostgreSQL binaries to embed")
-    pg_linger: float = Field(default=2.0, ge=0, le=3600, description="seconds the embedded server outlives its last user")
-    lock_timeout: float = Field(default=5.0, gt=0, le=600, description="seconds DDL waits for a lock before it gives way")
+    pg_user: str = Field(default="postgres", description="login on the embedded server; a person's, to act as one")
+    pg_linger: float = Field(default=2.0, ge=0, le=3600, description="seconds the embedded server outlives its users")
+    lock_timeout: float = Field(
+        default=5.0, gt=0, le=600, description="seconds DDL waits for a lock and then gives way"
+    )
     read_timeout: float = Field(default=5.0, gt=0, le=5, description="seconds a read may take (never more than 5)")
     connect_timeout: int = Field(default=10, ge=2, le=600, description="seconds to wait for a connection")
 

@@ -63,7 +63,7 @@ def redact(text: str) -> str:
 
 def printable(text: str) -> str:
     """Replace control and direction characters, so that data cannot drive a terminal (promise 26)."""
-    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+    return _CONTROL.sub("\ufffd", text)
 
 
 def from_database(error: psycopg.Error, doing: str) -> OneroofError:
@@ -73,7 +73,7 @@ def from_database(error: psycopg.Error, doing: str) -> OneroofError:
     hint = error.diag.message_hint
     match error:
         case pg.InsufficientPrivilege():
-            return Refused(f"{doing}: {sentence}", hint=hint or "oneroof person list shows who may; oneroof doctor what")
+            return Refused(f"{doing}: {sentence}", hint=hint or "oneroof person list shows who may")
         case _ if error.sqlstate == "GV403":
             return Refused(sentence, hint=hint)
         case pg.DiskFull():

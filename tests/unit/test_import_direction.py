@@ -15,10 +15,10 @@ ROOT = Path(oneroof.__file__).parent
 LAYERS = (
     {"oneroof"},
     {"oneroof.errors", "oneroof.model"},
-    {"oneroof.config", "oneroof.embedded"},
+    {"oneroof.config"},
     {"oneroof.db"},
-    {"oneroof.substrate", "oneroof.estate", "oneroof.approvals", "oneroof.channels"},
-    {"oneroof.migrate", "oneroof.gates", "oneroof.people"},
+    {"oneroof.substrate", "oneroof.embedded", "oneroof.approvals", "oneroof.channels"},
+    {"oneroof.estate", "oneroof.migrate", "oneroof.gates", "oneroof.people"},
     {"oneroof.doctor"},
     {"oneroof.cli"},
     {"oneroof.__main__"},

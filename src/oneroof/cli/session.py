@@ -73,7 +73,7 @@ class Session:
         return self._embedded
 
     def dsn(self) -> str:
-        return self.settings.dsn or self.embedded.dsn()
+        return self.settings.dsn or self.embedded.dsn(user=self.settings.pg_user)
 
     def connect(self, dsn: str | None = None) -> db.Connection:
         """A connection that lives as long as the command."""
