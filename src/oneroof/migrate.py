@@ -267,7 +267,7 @@ def _uninstall_steps(applied: Iterable[Migration]) -> list[Step]:
     return [
         Step("take the roles for ourselves", _part("roles")),
         Step("act as oneroof_owner", "SET LOCAL ROLE oneroof_owner;"),
-        Step("close the gates", _part("close_gates")),
+        Step("leave the channels in order", _part("leave_channels")),
         Step("drop views", _part("drop_views")),
         Step("drop functions", _part("drop_functions").replace("/* shipped */", "''")),
         *(Step(f"migration {m.number:04d} {m.name}, back", m.down.rstrip()) for m in downs),

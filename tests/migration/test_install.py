@@ -262,18 +262,22 @@ def test_the_printed_script_is_the_install(lone_bed: Bed) -> None:
         assert everything(connection) == before
 
 
-def test_uninstall_closes_the_gates_it_opened(installed_database: str) -> None:
-    """No gate that we opened stays true in dot_config when we are gone."""
-
+def test_uninstall_leaves_the_channels_in_order(installed_database: str) -> None:
+    """No gate that we opened stays true in dot_config, no request of ours stays pending, the host's own do."""
     with (
         connect(installed_database) as connection,
         connect(as_user(installed_database, "requester")) as asking,
         connect(as_user(installed_database, "approver")) as deciding,
     ):
+        host = connection.execute("SELECT id, status FROM approval_requests ORDER BY id").fetchall()
         approvals.decide(deciding, gates.request(asking, "governance.emit_enabled", reason="x"), "approved")
+        pending = gates.request(asking, "governance.apply_enabled", reason="x")
         migrate.uninstall(connection, settings=SETTINGS)
         rows = connection.execute("SELECT value FROM dot_config WHERE key = 'governance.emit_enabled'").fetchall()
         assert rows == [("false",)]
+        left = dict(connection.execute("SELECT id, status FROM approval_requests").fetchall())
+        assert left[pending] == "void"
+        assert [(number, left[number]) for number, _ in host] == host
 
 
 def test_uninstall_tells_and_exports_what_stays(installed_database: str, tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""Ratios against the limits that PostgreSQL itself sets, measured side by side in one run."""
