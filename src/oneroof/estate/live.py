@@ -15,9 +15,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from time import monotonic
 
-from oneroof.db import Connection, one, transaction
+from oneroof.db import Connection, transaction
 from oneroof.errors import Refused, Usage
 from oneroof.estate.build import DEFAULT_SEED
+from oneroof.estate.mark import built
 from oneroof.estate.statement import statement
 
 TICK = 1 / 15
@@ -88,9 +89,7 @@ def live(
 
 def _find_ground(connection: Connection) -> _Ground:
     with transaction(connection, doing="looking for the estate"):
-        (marked,) = one(connection, "SELECT to_regclass('public.estate_build') IS NOT NULL")
-        built = marked and connection.execute("SELECT FROM public.estate_build").fetchone() is not None
-        if not built:
+        if built(connection) is None:
             raise Refused(
                 "this database is not an estate: simulated changes are never written to a host",
                 hint="oneroof estate build",
