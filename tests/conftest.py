@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bed import VOLATILE, Bed, own_bed
+from bed import VOLATILE, Bed, copy_pristine, own_bed
 from oneroof.embedded import EmbeddedServer, find_binaries
 
 HOME = "ONEROOF_TEST_HOME"
@@ -23,16 +23,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--write-golden", action="store_true", help="write the golden schema dump anew")
 
 
+def roomy_memory() -> str | None:
+    """A file system in memory, if there is a roomy one: a database is hundreds of files, and disks are slow at that."""
+    memory = Path("/dev/shm")
+    roomy = memory.is_dir() and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 4 << 30
+    return str(memory) if roomy else None
+
+
 def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
-        os.environ[HOME] = tempfile.mkdtemp(prefix="or-")
+        os.environ[HOME] = tempfile.mkdtemp(prefix="or-", dir=roomy_memory())
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
-        home = Path(os.environ.pop(HOME))
-        # Joining a server and leaving it again waits until a stopping one is gone.
-        shutil.rmtree(home, ignore_errors=True)
+        shutil.rmtree(os.environ.pop(HOME), ignore_errors=True)
 
 
 def majors(config: pytest.Config) -> list[int]:
@@ -63,6 +68,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        # Whole processes and whole servers take their time.
+        if item.nodeid.startswith("tests/acceptance") or "lone_bed" in getattr(item, "fixturenames", ()):
+            item.add_marker("slow")
     if not config.getoption("--soak"):
         soak = [item for item in items if item.get_closest_marker("soak")]
         if soak:
@@ -81,8 +90,12 @@ def bed(request: pytest.FixtureRequest) -> Iterator[Bed]:
 @pytest.fixture
 def lone_bed(request: pytest.FixtureRequest) -> Iterator[Bed]:
     """A server of the test's own, gone afterwards."""
-    with tempfile.TemporaryDirectory(prefix="or-") as folder, own_bed(Path(folder), major=request.param) as bed:
-        yield bed
+    shared = Path(os.environ[HOME])
+    with tempfile.TemporaryDirectory(prefix="or-", dir=shared) as folder:
+        home = Path(folder)
+        copy_pristine(home, folder=shared / f"pristine{request.param}", major=request.param)
+        with own_bed(home, major=request.param) as bed:
+            yield bed
 
 
 @pytest.fixture

@@ -74,7 +74,7 @@ def test_a_gate_opens_when_another_person_approves(logins: Logins) -> None:
     [
         ("requester", "who cannot also approve it"),
         ("requester_alt", "login requester_alt is the same person"),
-        ("viewer", "permission denied"),
+        ("viewer", "permission denied|is not approver"),
         ("admin", "login postgres is no registered person"),
     ],
 )
