@@ -98,7 +98,7 @@ def copy_pristine(home: Path, *, folder: Path, major: int) -> None:
         if not data.exists():
             with EmbeddedServer.open(home=folder, major=major, linger=0, overrides=VOLATILE):
                 pass
-            eventually(lambda: not (data / "postmaster.pid").exists(), what="the server to be gone")
+            await_gone(folder)
     (home / "server").mkdir(mode=0o700, parents=True)
     shutil.copytree(data, home / "server" / "data")
 
@@ -108,6 +108,13 @@ def own_bed(folder: Path, *, major: int, overrides: Mapping[str, str] = VOLATILE
     """A server of a test's own, for what touches the whole cluster."""
     with EmbeddedServer.open(home=folder, major=major, linger=0, overrides=overrides) as server:
         yield Bed(server=server, folder=folder)
+    await_gone(folder)
+
+
+def await_gone(home: Path) -> None:
+    """Wait until the server of a home, whose warden holds this lock as long as it lives, is gone."""
+    with (home / "server" / "warden.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
 
 
 def connect(dsn: str, **words: Any) -> Connection:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bed import VOLATILE, Bed, copy_pristine, own_bed
+from bed import VOLATILE, Bed, await_gone, copy_pristine, own_bed
 from oneroof.embedded import EmbeddedServer, find_binaries
 
 HOME = "ONEROOF_TEST_HOME"
@@ -32,12 +32,24 @@ def roomy_memory() -> str | None:
 
 def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
-        os.environ[HOME] = tempfile.mkdtemp(prefix="or-", dir=roomy_memory())
+        memory = roomy_memory()
+        remove_remains(Path(memory or tempfile.gettempdir()))
+        os.environ[HOME] = tempfile.mkdtemp(prefix=f"or-test-{os.getpid()}-", dir=memory)
+
+
+def remove_remains(folder: Path) -> None:
+    """What a killed run of ours left behind."""
+    for old in folder.glob("or-test-*"):
+        if old.stat().st_uid == os.getuid() and not Path(f"/proc/{old.name.split('-')[2]}").exists():
+            shutil.rmtree(old, ignore_errors=True)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
-        shutil.rmtree(os.environ.pop(HOME), ignore_errors=True)
+        home = Path(os.environ.pop(HOME))
+        for server in home.glob("*/server"):
+            await_gone(server.parent)
+        shutil.rmtree(home, ignore_errors=True)
 
 
 def majors(config: pytest.Config) -> list[int]:
