@@ -7,9 +7,10 @@ for the length of the transaction (doc 39 §39.5: read and propose workers).
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -17,10 +18,14 @@ from typing import Any
 
 import psycopg
 from psycopg import sql
+from psycopg.pq import TransactionStatus
 from psycopg.rows import TupleRow
 
 from oneroof.config import Settings
 from oneroof.errors import Unavailable, Wrong, from_database
+
+# What the driver could not undo on a connection we are about to drop is of no use to anybody.
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 OLDEST = 15
 NEWEST = 18
@@ -64,6 +69,14 @@ def connect(dsn: str, *, settings: Settings, application: str = "oneroof") -> Co
             hint="check --dsn or ONEROOF_DSN; without either, oneroof starts its embedded server",
         ) from None
     return connection
+
+
+def leave(connection: Connection) -> None:
+    """Close without a commit; a statement still under way, as after Ctrl-C, is called off on the server too."""
+    if connection.info.transaction_status == TransactionStatus.ACTIVE:
+        with suppress(psycopg.Error):
+            connection.cancel_safe(timeout=5)
+    connection.close()
 
 
 def inspect(connection: Connection) -> Server:

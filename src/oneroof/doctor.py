@@ -125,7 +125,7 @@ def _ours(connection: Connection) -> Iterator[Check]:
             "oneroof", "schema", "fail", f"of oneroof {state.version}, this is {__version__}", "oneroof upgrade"
         )
     else:
-        yield Check("oneroof", "schema", "ok", f"oneroof {state.version}, {len(state.applied)} migrations")
+        yield Check("oneroof", "schema", "ok", f"oneroof {state.version}, migration {max(state.applied)}")
         (tables, views, functions) = connection.execute(queries("doctor")["objects"]).fetchone() or (0, 0, 0)
         yield Check("oneroof", "objects", "ok", f"{tables} tables, {views} views, {functions} functions")
 

@@ -13,12 +13,13 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import NoReturn
 
+import psycopg
 import typer
 
 from oneroof import __version__
 from oneroof.cli import approvals, config, demo, doctor, estate, gate, person, schema
 from oneroof.cli.session import ClosedPipe, Session
-from oneroof.errors import OneroofError, Usage
+from oneroof.errors import OneroofError, Usage, from_database
 
 # What typer answers for a KeyboardInterrupt, and what a shell expects of SIGINT.
 INTERRUPTED = 128 + signal.SIGINT
@@ -93,19 +94,25 @@ def main(words: Sequence[str] | None = None) -> NoReturn:
     arguments = hoist(sys.argv[1:] if words is None else words)
     with Session() as session:
         session.as_json = "--json" in arguments
-        # As SIGINT does: whatever is under way is undone, and the server is told to stop working on it.
-        signal.signal(signal.SIGTERM, _terminate)
         try:
+            # Both undo whatever is under way, and tell the server to stop working on it.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            signal.signal(signal.SIGTERM, _terminate)
             code = app(args=arguments, obj=session, standalone_mode=False)
         except OneroofError as error:
             code = session.fail(error)
+        except psycopg.Error as error:
+            code = session.fail(from_database(error, "asking the server"))
         except typer.TyperException as error:
             code = session.fail(Usage(error.format_message(), hint="oneroof --help"))
-        except typer.Abort:
+        except (typer.Abort, KeyboardInterrupt):
             code = INTERRUPTED
         except ClosedPipe:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             code = 0
+        # From here on everything is only given back, which the kernel does for us too.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         if code == INTERRUPTED:
             session.say("stopped; nothing was left half-done")
             code = 128 + signal.SIGTERM if session.terminated else INTERRUPTED

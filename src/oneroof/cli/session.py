@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, ClassVar, Self
@@ -22,6 +23,9 @@ from oneroof.config import Settings
 from oneroof.embedded import EmbeddedServer
 from oneroof.errors import OneroofError, printable
 
+# Of a table that goes into a file or another program.
+WIDTH = 160
+
 
 class ClosedPipe(Exception):
     """Whoever read our output went away; nobody is left to tell."""
@@ -32,6 +36,8 @@ class Paper(Console):
 
     def __init__(self, *, stderr: bool) -> None:
         super().__init__(stderr=stderr, highlight=False, soft_wrap=True)
+        if not self.is_terminal and "COLUMNS" not in os.environ:
+            self.width = WIDTH
 
     def on_broken_pipe(self) -> None:
         raise ClosedPipe
@@ -77,7 +83,9 @@ class Session:
 
     def connect(self, dsn: str | None = None) -> db.Connection:
         """A connection that lives as long as the command."""
-        return self._stack.enter_context(db.connect(dsn or self.dsn(), settings=self.settings))
+        connection = db.connect(dsn or self.dsn(), settings=self.settings)
+        self._stack.callback(db.leave, connection)
+        return connection
 
     def connect_installed(self) -> db.Connection:
         """The same, where oneroof is installed and current; otherwise the command that helps."""

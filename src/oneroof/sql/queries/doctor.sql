@@ -1,5 +1,5 @@
 -- settings --
-SELECT s.name, s.setting, w.wanted, w.matters
+SELECT s.name, s.reset_val, w.wanted, w.matters
 FROM (VALUES
   ('fsync', 'on', 'a crash could lose what was proven'),
   ('full_page_writes', 'on', 'a crash could lose what was proven'),
@@ -11,7 +11,7 @@ FROM (VALUES
 JOIN pg_catalog.pg_settings AS s USING (name)
 
 -- capacities --
-SELECT name, setting, coalesce(unit, '') FROM pg_catalog.pg_settings
+SELECT name, reset_val, coalesce(unit, '') FROM pg_catalog.pg_settings
 WHERE name IN ('max_connections', 'max_prepared_transactions', 'statement_timeout', 'idle_in_transaction_session_timeout', 'TimeZone')
 ORDER BY name
 
