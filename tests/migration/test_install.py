@@ -13,7 +13,7 @@ from psycopg import sql
 
 from bed import SETTINGS, Bed, as_user, command, connect
 from catalog import everything
-from oneroof import approvals, gates, migrate, people
+from oneroof import approvals, gates, migrate, people, script
 from oneroof.errors import OneroofError, Refused, Unavailable, Wrong
 from oneroof.estate.build import build
 
@@ -143,10 +143,10 @@ def test_a_failing_install_leaves_nothing(lone_bed: Bed, monkeypatch: pytest.Mon
     """Whatever step fails, neither objects nor roles nor grants remain."""
     with lone_bed.database(lone_bed.estate()) as name, connect(lone_bed.dsn(name)) as connection:
         before = everything(connection)
-        steps = migrate._install_steps(migrate.migrations())
+        steps = script.install_steps(script.migrations())
         for cut in range(1, len(steps)):
-            broken = [*steps[:cut], migrate.Step("broken", "SELECT 1/0")]
-            monkeypatch.setattr(migrate, "_install_steps", lambda _pending, broken=broken: broken)
+            broken = [*steps[:cut], script.Step("broken", "SELECT 1/0")]
+            monkeypatch.setattr(script, "install_steps", lambda _pending, broken=broken: broken)
             with pytest.raises(Wrong, match="division by zero"):
                 migrate.install(connection, settings=SETTINGS)
         assert everything(connection) == before
@@ -235,15 +235,15 @@ def test_every_function_body_is_valid(installed_database: str) -> None:
     with connect(installed_database) as connection, connection.transaction():
         connection.execute("SET LOCAL ROLE oneroof_owner")
         connection.execute("SET LOCAL check_function_bodies = on")
-        for step in migrate._folder("functions"):
+        for step in script.folder("functions"):
             body = step.sql[step.sql.index("CREATE OR REPLACE FUNCTION") :]
             connection.execute("RESET ROLE")
             connection.execute(body)
 
 
-def run_psql(bed: Bed, dsn: str, script: str) -> None:
+def run_psql(bed: Bed, dsn: str, text: str) -> None:
     psql = bed.server.binaries.folder / "psql"
-    done = subprocess.run([psql, "-X", "-q", dsn], input=script, capture_output=True, text=True, check=False)
+    done = subprocess.run([psql, "-X", "-q", dsn], input=text, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
@@ -254,12 +254,12 @@ def test_the_printed_script_is_the_install(lone_bed: Bed) -> None:
         migrate.install(connection, settings=SETTINGS)
         installed = everything(connection)
         migrate.uninstall(connection, settings=SETTINGS)
-        run_psql(lone_bed, lone_bed.dsn(name), migrate.print_install(SETTINGS))
+        run_psql(lone_bed, lone_bed.dsn(name), script.print_install(SETTINGS))
         migrate.require_current(connection)
         assert everything(connection) == installed
-        run_psql(lone_bed, lone_bed.dsn(name), migrate.print_upgrade(SETTINGS))
+        run_psql(lone_bed, lone_bed.dsn(name), script.print_upgrade(SETTINGS))
         assert everything(connection) == installed
-        run_psql(lone_bed, lone_bed.dsn(name), migrate.print_uninstall(SETTINGS))
+        run_psql(lone_bed, lone_bed.dsn(name), script.print_uninstall(SETTINGS))
         assert everything(connection) == before
 
 

@@ -6,7 +6,7 @@ import time
 from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 LINE_EVERY = 5.0
@@ -25,7 +25,7 @@ class Meter:
                 SpinnerColumn(),
                 TextColumn("{task.description}"),
                 BarColumn(),
-                MofNCompleteColumn(),
+                TaskProgressColumn(),
                 TimeRemainingColumn(compact=True),
                 console=console,
                 transient=True,
@@ -46,4 +46,4 @@ class Meter:
             self._bar.update(self._task, description=f"{self._title}: {label}", completed=done, total=total)
         elif time.monotonic() - self._said >= LINE_EVERY:
             self._said = time.monotonic()
-            self._console.print(Text(f"{self._title}: {label} {done:,} of {total:,}"))
+            self._console.print(Text(f"{self._title}: {label}, {100 * done // max(total, 1)} %"))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from oneroof import __version__, channels, migrate, people
+from oneroof import __version__, channels, migrate, people, script
 from oneroof.cli.session import Session
 from oneroof.db import Connection
 from oneroof.errors import Unavailable, Usage
@@ -36,7 +36,7 @@ def install(
     del yes
     session: Session = ctx.obj
     if print_only:
-        return _print(session, migrate.print_install(session.settings))
+        return _print(session, script.print_install(session.settings))
     connection = session.connect()
     changed = migrate.install(connection, settings=session.settings)
     for login in approver:
@@ -51,7 +51,7 @@ def upgrade(ctx: typer.Context, print_only: bool = PRINT, yes: bool = YES) -> No
     del yes
     session: Session = ctx.obj
     if print_only:
-        return _print(session, migrate.print_upgrade(session.settings))
+        return _print(session, script.print_upgrade(session.settings))
     connection = session.connect()
     if not migrate.read_state(connection).installed:
         raise Unavailable("oneroof is not installed in this database", hint="oneroof install")
@@ -72,7 +72,7 @@ def uninstall(
     """
     session: Session = ctx.obj
     if print_only:
-        return _print(session, migrate.print_uninstall(session.settings))
+        return _print(session, script.print_uninstall(session.settings))
     connection = session.connect()
     if not migrate.read_state(connection).installed:
         return session.emit({"changed": False}, lambda out: out.print("oneroof is not installed here; nothing to do"))
@@ -113,7 +113,7 @@ def _report(session: Session, connection: Connection, *, changed: bool) -> None:
     document = {
         "changed": changed,
         "version": __version__,
-        "migrations": len(migrate.migrations()),
+        "migrations": len(script.migrations()),
         "bootstrapping": bootstrapping,
     }
     done = "installed" if changed else "already installed and current"
@@ -122,5 +122,5 @@ def _report(session: Session, connection: Connection, *, changed: bool) -> None:
     )
 
 
-def _print(session: Session, script: str) -> None:
-    session.emit({"sql": script}, lambda out: out.out(script, end="", highlight=False))
+def _print(session: Session, text: str) -> None:
+    session.emit({"sql": text}, lambda out: out.out(text, end="", highlight=False))
