@@ -46,10 +46,12 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="or-") as home, EmbeddedServer.open(home=Path(home), linger=0) as server:
         known = facts(server)
         figures = [estate.run(server.dsn(), rows=wanted.rows, rounds=wanted.rounds)]
-    table = Table("what", "ratio", "goal", "", title=" · ".join(str(value) for value in known.values()), box=None)
+    out = Console(soft_wrap=True, highlight=False)
+    out.print(" · ".join(f"{name} {value}" for name, value in known.items()))
+    table = Table("what", "ratio", "goal", "", box=None, pad_edge=False)
     for name, ratio, goal in figures:
         table.add_row(name, f"{ratio:.2f}", f"≤ {goal:.2f}", "ok" if ratio <= goal else "short")
-    Console().print(table)
+    out.print(table)
     RESULTS.mkdir(exist_ok=True)
     kept = {**known, "rows": wanted.rows, "rounds": wanted.rounds, "figures": figures}
     (RESULTS / f"{datetime.now(UTC):%Y%m%dT%H%M%S}.json").write_text(json.dumps(kept, indent=2) + "\n")
