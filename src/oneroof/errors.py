@@ -13,6 +13,7 @@ import psycopg
 from psycopg import errors as pg
 
 _PASSWORD = re.compile(r"(password\s*=\s*)('(?:[^'\\]|\\.)*'|\S+)|(://[^:/@\s]*:)[^@\s]*(@)", re.IGNORECASE)
+_OURS = re.compile(r"\b(governance_|gov_|v_)[a-z_]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -76,6 +77,8 @@ def from_database(error: psycopg.Error, doing: str) -> OneroofError:
             return Refused(f"{doing}: {sentence}", hint=hint or "oneroof person list shows who may")
         case _ if error.sqlstate == "GV403":
             return Refused(sentence, hint=hint)
+        case pg.UndefinedTable() | pg.UndefinedFunction() if _OURS.search(sentence):
+            return Unavailable(f"{doing}: oneroof is no longer installed here ({sentence})", hint="oneroof install")
         case pg.DiskFull():
             return Unavailable(
                 f"{doing}: the server's disk is full ({sentence})",

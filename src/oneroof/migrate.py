@@ -16,7 +16,7 @@ from psycopg import errors as pg
 
 from oneroof import __version__, script, substrate
 from oneroof.config import Settings
-from oneroof.db import Connection, inspect, queries
+from oneroof.db import Connection, inspect, one, queries
 from oneroof.errors import Refused, Unavailable, Wrong, from_database
 from oneroof.script import LEDGER, Migration
 
@@ -43,10 +43,11 @@ class State:
 
 def read_state(connection: Connection) -> State:
     """What is applied here; an edited file, or a newer database, is an error that says so."""
-    (ledger,) = connection.execute("SELECT to_regclass(%s)", (LEDGER,)).fetchone() or (None,)
-    if ledger is None:
-        return State(installed=False, applied={}, content_sha256=None, version=None)
     named = queries("migrate")
+    # Asked of the table of tables and not of to_regclass, which may remember what another session has just dropped.
+    (installed,) = one(connection, named["installed"])
+    if not installed:
+        return State(installed=False, applied={}, content_sha256=None, version=None)
     try:
         applied = {number: (name, sha) for number, name, sha in connection.execute(named["applied"])}
         version, content = connection.execute(named["schema"]).fetchone() or (None, None)

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from bed import SETTINGS, Bed, as_user, command, connect
+from bed import SETTINGS, Bed, as_user, command, connect, eventually
 from catalog import everything
 from oneroof import approvals, gates, migrate, people, script
 from oneroof.errors import OneroofError, Refused, Unavailable, Wrong
@@ -137,6 +137,24 @@ def test_racing_installers_are_harmless(lone_bed: Bed) -> None:
                 assert connection.execute("SELECT count(*) FROM pg_roles WHERE rolname LIKE 'oneroof%'").fetchone() == (
                     0,
                 )
+
+
+def test_an_installer_that_waited_sees_what_the_other_one_did(lone_bed: Bed) -> None:
+    """An upgrade that had looked at the schema, and then waited while another session took it away, says so."""
+    with lone_bed.database(lone_bed.installed()) as name:
+        waiting, leaving = connect(lone_bed.dsn(name)), connect(lone_bed.dsn(name))
+        with waiting, leaving:
+            migrate.require_current(waiting)
+            with leaving.transaction():
+                leaving.execute("SELECT pg_advisory_xact_lock(hashtextextended('oneroof.schema', 0))")
+                answers: list[bool] = []
+                upgrade = threading.Thread(target=lambda: answers.append(migrate.upgrade(waiting, settings=SETTINGS)))
+                upgrade.start()
+                blocked = "SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+                eventually(lambda: leaving.execute(blocked).fetchone() is not None, what="the upgrade to wait")
+                migrate.uninstall(leaving, settings=SETTINGS)
+            upgrade.join()
+            assert answers == [False]
 
 
 def test_a_failing_install_leaves_nothing(lone_bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
