@@ -74,6 +74,7 @@ class Bed:
                 known = admin.execute("SELECT FROM pg_database WHERE datname = %s", (name,)).fetchone()
                 if known is None:
                     made = sql.Identifier(f"{name}_new")
+                    admin.execute(sql.SQL("DROP DATABASE IF EXISTS {}").format(made))
                     admin.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(made, sql.Identifier(source)))
                     with connect(self.dsn(f"{name}_new")) as connection:
                         fill(connection)

@@ -18,7 +18,7 @@ LAYERS = (
     {"oneroof.config"},
     {"oneroof.db"},
     {"oneroof.substrate", "oneroof.embedded", "oneroof.approvals", "oneroof.channels"},
-    {"oneroof.estate", "oneroof.script", "oneroof.gates", "oneroof.people"},
+    {"oneroof.estate", "oneroof.script", "oneroof.gates", "oneroof.people", "oneroof.source"},
     {"oneroof.migrate"},
     {"oneroof.doctor"},
     {"oneroof.cli"},

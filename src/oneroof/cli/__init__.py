@@ -17,7 +17,7 @@ import psycopg
 import typer
 
 from oneroof import __version__
-from oneroof.cli import approvals, config, demo, doctor, estate, gate, person, schema
+from oneroof.cli import approvals, config, demo, doctor, estate, gate, person, schema, source
 from oneroof.cli.session import ClosedPipe, Session
 from oneroof.errors import OneroofError, Usage, from_database
 
@@ -62,6 +62,7 @@ for module in (schema, demo, doctor):
 for name, group in (
     ("estate", estate.app),
     ("person", person.app),
+    ("source", source.app),
     ("gate", gate.app),
     ("approvals", approvals.app),
     ("config", config.app),

@@ -1,0 +1,201 @@
+"""Sources: the tables that are tailed, as rows of `governance_source` (doc 39 §39.9: a new source is data, not code).
+
+A source is an ordinary or partitioned table whose columns exist in the catalog and whose key cannot be NULL; views,
+system tables and our own tables are refused. Names come from the catalog and are quoted by the driver; no SQL text
+is ever stored (promise 24).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import psycopg
+from psycopg import sql
+
+from oneroof import substrate
+from oneroof.db import Connection, queries, transaction
+from oneroof.errors import OneroofError, Refused
+
+INVENTORY = "inventory"
+CHANGELOG = "changelog"
+_KEY_TYPES = {"smallint", "integer", "bigint", "uuid", "text", "character varying"}
+_TIMESTAMP_TYPES = {"timestamp with time zone", "timestamp without time zone", "date"}
+_NAME = 'a name as in SQL: births, app.births, "Odd Name"'
+_READERS = ("oneroof_owner", "oneroof_reader", "oneroof_worker")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One tailed table with the parts its columns play, and their types as the catalog has them now."""
+
+    source_name: str
+    schema_name: str
+    table_name: str
+    source_kind: str
+    timestamp_column: str | None
+    key_columns: list[str]
+    address_column: str | None
+    class_column: str | None
+    ref_column: str | None
+    grain_column: str | None
+    group_columns: list[str]
+    fact_columns: list[str]
+    types: dict[str, str]
+
+    @property
+    def table(self) -> sql.Identifier:
+        return sql.Identifier(self.schema_name, self.table_name)
+
+    @property
+    def columns(self) -> list[str]:
+        """Every column that plays a part."""
+        single = (self.timestamp_column, self.address_column, self.class_column, self.ref_column, self.grain_column)
+        return [*(c for c in single if c is not None), *self.key_columns, *self.group_columns, *self.fact_columns]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What the catalog says of a table that somebody wants to tail."""
+
+    relation: int
+    schema_name: str
+    table_name: str
+    kind: str
+    persistence: str
+    is_ours: bool
+    columns: dict[str, str]
+    nullable: list[str]
+
+
+def listing(connection: Connection) -> list[Source]:
+    """Every source whose table is still there."""
+    with transaction(connection, doing="listing sources", read_only=True):
+        return [Source(*row) for row in connection.execute(queries("source")["listing"])]
+
+
+def find(connection: Connection, name: str) -> Source:
+    """One source by its name."""
+    for source in listing(connection):
+        if source.source_name == name:
+            return source
+    raise Refused(f"there is no source {name}", hint="oneroof source list")
+
+
+def add(
+    connection: Connection,
+    table: str,
+    *,
+    key: Sequence[str],
+    kind: str = INVENTORY,
+    timestamp: str | None = None,
+    ref: str | None = None,
+    group_by: Sequence[str] = (),
+    facts: Sequence[str] = (),
+) -> Source:
+    """Register a table, and let our readers SELECT from it. The same table again replaces what was said of it."""
+    shape = _look_up(connection, table)
+    wanted = Source(
+        source_name=shape.table_name if shape.schema_name == "public" else f"{shape.schema_name}.{shape.table_name}",
+        schema_name=shape.schema_name,
+        table_name=shape.table_name,
+        source_kind=kind,
+        timestamp_column=timestamp,
+        key_columns=list(key),
+        address_column=None,
+        class_column=None,
+        ref_column=ref,
+        grain_column=None,
+        group_columns=list(group_by),
+        fact_columns=list(facts),
+        types=shape.columns,
+    )
+    for problem in _problems(wanted, shape):
+        raise problem
+    with transaction(connection, doing=f"adding the source {wanted.source_name}"):
+        for role in _READERS:
+            connection.execute(sql.SQL("GRANT SELECT ON {} TO {}").format(wanted.table, sql.Identifier(role)))
+        connection.execute("SET LOCAL ROLE oneroof_owner")
+        connection.execute(
+            queries("source")["add"],
+            {
+                "name": wanted.source_name,
+                "relation": shape.relation,
+                "kind": kind,
+                "timestamp": timestamp,
+                "key": wanted.key_columns,
+                "ref": ref,
+                "group": wanted.group_columns,
+                "facts": wanted.fact_columns,
+            },
+        )
+    return find(connection, wanted.source_name)
+
+
+def remove(connection: Connection, name: str) -> Source:
+    """Forget a source and how far its workers were; its candidates stay until the audit has looked at them."""
+    source = find(connection, name)
+    with transaction(connection, doing=f"removing the source {name}"):
+        if name not in {table.name for table in substrate.tables()}:
+            for role in _READERS:
+                connection.execute(sql.SQL("REVOKE SELECT ON {} FROM {}").format(source.table, sql.Identifier(role)))
+        connection.execute("SET LOCAL ROLE oneroof_owner")
+        for statement in ("forget_cursors", "forget_open_rows", "remove"):
+            connection.execute(queries("source")[statement], {"name": name})
+    return source
+
+
+def check(connection: Connection, source: Source) -> list[str]:
+    """What has become wrong with a source since it was added; nothing, if all is well."""
+    try:
+        shape = _look_up(connection, sql.Identifier(source.schema_name, source.table_name).as_string(connection))
+    except OneroofError as error:
+        return [str(error)]
+    return [str(problem) for problem in _problems(replace(source, types=shape.columns), shape)]
+
+
+def _look_up(connection: Connection, table: str) -> Shape:
+    """The table that SQL would mean by these words."""
+    try:
+        with transaction(connection, doing=f"looking up {table}", read_only=True):
+            row = connection.execute(queries("source")["look_up"], {"table": table}).fetchone()
+    except OneroofError as error:
+        if isinstance(error.__cause__, (psycopg.errors.SyntaxError, psycopg.errors.InvalidName, psycopg.DataError)):
+            raise Refused(
+                f"{table!r} is not the name of a table", hint='a name as in SQL: table, "Odd Name", schema.table'
+            ) from None
+        raise
+    if row is None:
+        raise Refused(f"there is no table {table}", hint='a name as in SQL: table, "Odd Name", schema.table')
+    return Shape(*row)
+
+
+def _problems(source: Source, shape: Shape) -> Iterator[Refused]:
+    name = f"{shape.schema_name}.{shape.table_name}"
+    kinds = {"v": "a view", "m": "a materialized view", "f": "a foreign table", "S": "a sequence", "i": "an index"}
+    if shape.schema_name in ("pg_catalog", "information_schema", "pg_toast"):
+        yield Refused(f"{name} is a system table and cannot be tailed")
+    elif shape.is_ours:
+        yield Refused(f"{name} is oneroof's own and cannot be tailed")
+    elif shape.kind not in ("r", "p"):
+        what = kinds.get(shape.kind, "not a table")
+        yield Refused(f"{name} is {what}; only ordinary and partitioned tables can be tailed")
+    elif shape.persistence == "t":
+        yield Refused(f"{name} is temporary and cannot be tailed")
+    for column in source.columns:
+        if column not in shape.columns:
+            known = ", ".join(shape.columns)
+            yield Refused(f"{name} has no column {column!r}", hint=f"its columns are {known}")
+            return
+    if not source.key_columns:
+        yield Refused(f"{name} needs a key", hint="--key COLUMN[,COLUMN…]")
+    for column in source.key_columns:
+        if shape.columns[column] not in _KEY_TYPES:
+            yield Refused(f"the key {column} of {name} is {shape.columns[column]}; a key is int, bigint, uuid or text")
+        elif column in shape.nullable:
+            yield Refused(f"the key {column} of {name} may be NULL, and a row without a key cannot be accounted")
+    dated = source.timestamp_column
+    if dated is not None and shape.columns[dated] not in _TIMESTAMP_TYPES:
+        yield Refused(f"{dated} of {name} is {shape.columns[dated]}, not a timestamp or a date")
+    if source.source_kind not in (INVENTORY, CHANGELOG):
+        yield Refused(f"a source is an {INVENTORY} or a {CHANGELOG}, not {source.source_kind!r}")

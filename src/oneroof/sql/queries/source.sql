@@ -1,0 +1,39 @@
+-- listing --
+SELECT s.source_name, n.nspname::text, c.relname::text, s.source_kind, s.timestamp_column::text, s.key_columns::text[],
+       s.address_column::text, s.class_column::text, s.ref_column::text, s.grain_column::text,
+       s.group_columns::text[], s.fact_columns::text[],
+       (SELECT jsonb_object_agg(a.attname, format_type(a.atttypid, NULL)) FROM pg_catalog.pg_attribute AS a
+        WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped)
+FROM public.governance_source AS s
+JOIN pg_catalog.pg_class AS c ON c.oid = s.relation
+JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+ORDER BY s.added_at, s.source_name
+
+-- look_up --
+SELECT c.oid::int8, n.nspname::text, c.relname::text, c.relkind::text, c.relpersistence::text,
+       c.relowner = 'oneroof_owner'::regrole,
+       (SELECT jsonb_object_agg(a.attname, format_type(a.atttypid, NULL) ORDER BY a.attnum) FROM pg_catalog.pg_attribute AS a
+        WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
+       (SELECT coalesce(array_agg(a.attname::text), '{}') FROM pg_catalog.pg_attribute AS a
+        WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND NOT a.attnotnull)
+FROM pg_catalog.pg_class AS c
+JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+WHERE c.oid = to_regclass(%(table)s)
+
+-- add --
+INSERT INTO public.governance_source
+  (source_name, relation, source_kind, timestamp_column, key_columns, ref_column, group_columns, fact_columns)
+VALUES (%(name)s, %(relation)s::oid::regclass, %(kind)s, %(timestamp)s, %(key)s, %(ref)s, %(group)s, %(facts)s)
+ON CONFLICT (source_name) DO UPDATE
+SET relation = excluded.relation, source_kind = excluded.source_kind, timestamp_column = excluded.timestamp_column,
+    key_columns = excluded.key_columns, ref_column = excluded.ref_column, group_columns = excluded.group_columns,
+    fact_columns = excluded.fact_columns
+
+-- forget_cursors --
+DELETE FROM public.gov_worker_cursor WHERE source_name = %(name)s OR source_name LIKE %(name)s || '#%%'
+
+-- forget_open_rows --
+DELETE FROM public.governance_open_row WHERE source_name = %(name)s OR source_name LIKE %(name)s || '#%%'
+
+-- remove --
+DELETE FROM public.governance_source WHERE source_name = %(name)s

@@ -1,0 +1,116 @@
+"""Sources are data: any table, any sensible key, odd names too; what cannot be tailed is refused in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from bed import as_user, command, connect
+from oneroof import source
+from oneroof.db import Connection
+from oneroof.errors import OneroofError, Refused
+
+HOSTILE = '"x""; DROP TABLE birth_registry; --"'
+
+
+@pytest.fixture
+def admin(installed_database: str) -> Iterator[Connection]:
+    with connect(installed_database) as connection:
+        yield connection
+
+
+def test_the_three_of_doc_39_are_registered(admin: Connection) -> None:
+    """birth_registry as an inventory, registry_changelog and event_outbox as change logs; all are well."""
+    found = {s.source_name: (s.source_kind, s.timestamp_column, s.key_columns) for s in source.listing(admin)}
+    assert found == {
+        "birth_registry": ("inventory", "born_at", ["id"]),
+        "registry_changelog": ("changelog", "timestamp", ["id"]),
+        "event_outbox": ("changelog", "occurred_at", ["id"]),
+    }
+    assert all(source.check(admin, s) == [] for s in source.listing(admin))
+
+
+@pytest.mark.parametrize(
+    ("ddl", "name", "key", "timestamp"),
+    [
+        ("CREATE TABLE plain (id int PRIMARY KEY, at timestamptz)", "plain", ["id"], "at"),
+        ("CREATE TABLE big (id bigint PRIMARY KEY, at timestamp)", "big", ["id"], "at"),
+        ("CREATE TABLE u (id uuid PRIMARY KEY, day date)", "u", ["id"], "day"),
+        ("CREATE TABLE t (code text PRIMARY KEY)", "t", ["code"], None),
+        ("CREATE TABLE c (a int, b text, at date, PRIMARY KEY (a, b))", "c", ["a", "b"], "at"),
+        ('CREATE TABLE "Weird Table" ("when" timestamptz, "Key" int PRIMARY KEY)', '"Weird Table"', ["Key"], "when"),
+        ("CREATE TABLE p (id int, at timestamptz, PRIMARY KEY (id)) PARTITION BY RANGE (id)", "p", ["id"], "at"),
+        ("CREATE SCHEMA app; CREATE TABLE app.births (id int PRIMARY KEY)", "app.births", ["id"], None),
+        (f"CREATE TABLE {HOSTILE} (id int PRIMARY KEY)", HOSTILE, ["id"], None),
+    ],
+)
+def test_any_table_can_be_a_source(
+    admin: Connection, ddl: str, name: str, key: list[str], timestamp: str | None
+) -> None:
+    """Every key type, composite keys, with and without a timestamp, partitioned, in another schema, oddly named."""
+    admin.execute(ddl)
+    added = source.add(admin, name, key=key, timestamp=timestamp)
+    assert source.add(admin, name, key=key, timestamp=timestamp) == added
+    with admin.transaction():
+        admin.execute("GRANT USAGE ON SCHEMA app TO oneroof_worker" if name.startswith("app.") else "SELECT 1")
+        admin.execute("SET LOCAL ROLE oneroof_worker")
+        admin.execute(f"SELECT FROM {name}")
+    assert source.check(admin, added) == []
+    source.remove(admin, added.source_name)
+    with pytest.raises(Refused, match="there is no source"):
+        source.find(admin, added.source_name)
+    assert admin.execute("SELECT count(*) > 0 FROM birth_registry").fetchone() == (True,)
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "why"),
+    [
+        ("v_registry_counts", {"key": ["collection_name"]}, "is a view"),
+        ("pg_class", {"key": ["oid"]}, "system table"),
+        ("governance_person", {"key": ["person_code"]}, "oneroof's own"),
+        ("no_such_table", {"key": ["id"]}, "there is no table"),
+        ("birth_registry; DROP TABLE birth_registry", {"key": ["id"]}, "no table|not the name"),
+        ("", {"key": ["id"]}, "no table|not the name"),
+        ("a.b.c.d.e", {"key": ["id"]}, "no table|not the name"),
+        ("birth_registry", {"key": ["born_at"]}, "born_at of public.birth_registry is timestamp"),
+        ("birth_registry", {"key": ["species_code"]}, "may be NULL"),
+        ("birth_registry", {"key": ["nope"]}, "has no column 'nope'"),
+        ("birth_registry", {"key": ["id"], "timestamp": "status"}, "not a timestamp"),
+        ("birth_registry", {"key": ["id"], "facts": ["id", "1; DROP TABLE birth_registry"]}, "has no column"),
+        ("birth_registry", {"key": []}, "needs a key"),
+        ("birth_registry", {"key": ["id"], "kind": "view"}, "inventory or a changelog"),
+    ],
+)
+def test_what_cannot_be_tailed_is_refused(admin: Connection, name: str, words: dict[str, object], why: str) -> None:
+    """Each with a sentence that says why, and the sources stay as they were."""
+    before = source.listing(admin)
+    with pytest.raises(OneroofError, match=why):
+        source.add(admin, name, **words)  # type: ignore[arg-type]
+    assert source.listing(admin) == before
+
+
+def test_a_source_that_changed_underneath_is_found(admin: Connection) -> None:
+    """A dropped column or table is named by `source check`."""
+    admin.execute("CREATE TABLE mine (id int PRIMARY KEY, at timestamptz, colour text)")
+    added = source.add(admin, "mine", key=["id"], timestamp="at", facts=["colour"])
+    admin.execute("ALTER TABLE mine DROP COLUMN colour")
+    assert "no column 'colour'" in source.check(admin, added)[0]
+    admin.execute("DROP TABLE mine")
+    assert "no table" in source.check(admin, added)[0]
+
+
+def test_sources_from_the_shell(installed_database: str) -> None:
+    """add, list, check and remove, as a user types them; somebody without the right is refused."""
+    with connect(installed_database) as admin:
+        admin.execute('CREATE TABLE "Weird Table" ("when" timestamptz, "Key" int PRIMARY KEY)')
+    words = ["source", "add", '"Weird Table"', "--key", "Key", "--timestamp", "when", "--json"]
+    assert command(*words, dsn=as_user(installed_database, "requester")).code == 3
+    added = command(*words, dsn=installed_database)
+    assert added.code == 0, added.err
+    assert added.json["source_name"] == "Weird Table"
+    listed = command("source", "list", "--json", dsn=installed_database).json
+    assert [s["source_name"] for s in listed][-1] == "Weird Table"
+    assert command("source", "check", dsn=installed_database).code == 0
+    assert command("source", "remove", "Weird Table", dsn=installed_database).code == 0
+    assert command("source", "remove", "Weird Table", dsn=installed_database).code == 3
