@@ -135,6 +135,7 @@ def _whole() -> list[Step]:
     return [
         Step("drop views", _part("drop_views")),
         *functions,
+        *folder("triggers"),
         *folder("views"),
         Step("drop functions no longer shipped", _part("drop_functions").replace("/* shipped */", shipped)),
         Step("substrate grants", _substrate_grants()),
@@ -149,8 +150,8 @@ def uninstall_steps(applied: Iterable[Migration]) -> list[Step]:
         Step("act as oneroof_owner", "SET LOCAL ROLE oneroof_owner;"),
         Step("leave the channels in order", _part("leave_channels")),
         Step("drop views", _part("drop_views")),
-        Step("drop functions", _part("drop_functions").replace("/* shipped */", "''")),
         *(Step(f"migration {m.number:04d} {m.name}, back", m.down.rstrip()) for m in downs),
+        Step("drop functions", _part("drop_functions").replace("/* shipped */", "''")),
         Step("act as the installer again", "SET LOCAL ROLE NONE;"),
         Step("give back grants and roles", _part("unroles")),
     ]

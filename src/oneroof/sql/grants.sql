@@ -7,6 +7,8 @@ GRANT USAGE ON SCHEMA public TO oneroof_owner, oneroof_reader, oneroof_worker, o
 GRANT INSERT ON public.registry_changelog, public.approval_requests TO oneroof_owner;
 GRANT UPDATE (status, decided_by, decided_at, updated_at) ON public.approval_requests TO oneroof_owner;
 GRANT INSERT, UPDATE (value, updated_at) ON public.dot_config TO oneroof_owner;
+GRANT INSERT, UPDATE (lease_owner, last_tick_at, last_tick_status, ticks_total, updated_at) ON public.queue_heartbeat
+  TO oneroof_owner;
 DO $sequences$
 DECLARE
   found record;
@@ -60,5 +62,7 @@ GRANT EXECUTE ON FUNCTION public.gov_session_person(), public.gov_person_bootstr
   TO oneroof_reader, oneroof_operator, oneroof_approver;
 GRANT EXECUTE ON FUNCTION public.gov_request_open(text, text, jsonb, text) TO oneroof_operator;
 GRANT EXECUTE ON FUNCTION public.gov_request_decide(bigint, text, text) TO oneroof_approver;
+GRANT EXECUTE ON FUNCTION public.gov_lease_claim(text, text, interval), public.gov_lease_hold(text, text, text),
+  public.gov_lease_release(text, text) TO oneroof_worker;
 GRANT EXECUTE ON FUNCTION public.gov_gate_close(text, text) TO oneroof_operator, oneroof_approver;
 SET LOCAL ROLE NONE;

@@ -95,3 +95,8 @@ VALUES
    'entity_code', NULL, '{entity_type}', '{action,source_kind,migration_state}'),
   ('event_outbox', 'public.event_outbox', 'changelog', 'occurred_at', '{id}', NULL, 'event_subject_table',
    'event_subject_ref', NULL, '{event_domain}', '{event_type}');
+
+CREATE TABLE governance_lease (
+  executor_name text PRIMARY KEY
+);
+COMMENT ON TABLE governance_lease IS 'the key that queue_heartbeat may not have: whoever locks the row may change the lease';

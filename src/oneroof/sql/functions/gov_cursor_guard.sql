@@ -1,0 +1,20 @@
+-- The watermark and the frontier of a cursor never go down (doc 39 §39.8); only the replay command says otherwise, aloud.
+CREATE OR REPLACE FUNCTION public.gov_cursor_guard() RETURNS trigger
+LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+  IF current_setting('oneroof.replay', true) IS DISTINCT FROM 'on'
+     AND (NEW.last_watermark_ts < OLD.last_watermark_ts
+          OR (NEW.last_watermark_ts IS NULL AND OLD.last_watermark_ts IS NOT NULL)
+          OR (NEW.cluster_identity IS NOT DISTINCT FROM OLD.cluster_identity
+              AND (NEW.frontier < OLD.frontier OR (NEW.frontier IS NULL AND OLD.frontier IS NOT NULL)))
+          OR NEW.events_seen < OLD.events_seen OR NEW.dead_lettered < OLD.dead_lettered)
+  THEN
+    RAISE EXCEPTION 'the cursor of % in % would go backwards', OLD.worker_name, OLD.source_name
+      USING ERRCODE = 'GV410', HINT = 'oneroof replay is the one way back';
+  END IF;
+  NEW.updated_at := public.gov_now();
+  RETURN NEW;
+END
+$$;

@@ -1,0 +1,18 @@
+-- The fence and the tick in one: every batch's transaction calls this first, and keeps the lock until it commits. A worker
+-- that lost its lease (stopped, cut off, paused) cannot get past it, and so commits nothing (promise 7).
+CREATE OR REPLACE FUNCTION public.gov_lease_hold(p_executor text, p_owner text, p_status text DEFAULT 'ok') RETURNS void
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+  at CONSTANT timestamptz := public.gov_now();
+BEGIN
+  PERFORM FROM public.governance_lease WHERE executor_name = p_executor FOR UPDATE;
+  UPDATE public.queue_heartbeat
+  SET last_tick_at = at, last_tick_status = p_status, ticks_total = ticks_total + 1, updated_at = at
+  WHERE executor_name = p_executor AND lease_owner = p_owner;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'the lease of % is no longer %''s', p_executor, p_owner USING ERRCODE = 'GV409';
+  END IF;
+END
+$$;

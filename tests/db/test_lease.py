@@ -1,0 +1,82 @@
+"""One writer: leases by the server's clock, a fence in every transaction (promises 7 and 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from bed import connect, set_clock
+from oneroof import lease
+from oneroof.db import Connection
+from oneroof.errors import HeldElsewhere
+from oneroof.worker import fenced
+
+EXECUTOR = "gov_backfill_sweep:birth_registry"
+
+
+@pytest.fixture
+def pair(installed_database: str) -> Iterator[tuple[Connection, Connection]]:
+    with connect(installed_database) as one, connect(installed_database) as two:
+        yield one, two
+
+
+def test_a_held_lease_is_refused_until_it_runs_out(pair: tuple[Connection, Connection]) -> None:
+    """Exactly one holds it; after the TTL without a tick, by the server's clock, another takes over."""
+    one, two = pair
+    first = lease.claim(one, EXECUTOR, instance="a")
+    with pytest.raises(HeldElsewhere, match="is held by a/"):
+        lease.claim(two, EXECUTOR, instance="b")
+    set_clock(one, "31 seconds")
+    second = lease.claim(two, EXECUTOR, instance="b")
+    assert second.owner.startswith("b/")
+    with pytest.raises(HeldElsewhere, match="was lost"):
+        fenced(one, first, lambda: None, doing="working")
+    assert fenced(two, second, lambda: 42, doing="working") == 42
+
+
+def test_a_zombie_commits_nothing(pair: tuple[Connection, Connection]) -> None:
+    """Whoever lost the lease cannot commit an effect, nor release or renew its successor's term."""
+    one, two = pair
+    first = lease.claim(one, EXECUTOR, instance="same")
+    set_clock(one, "31 seconds")
+    second = lease.claim(two, EXECUTOR, instance="same")
+
+    def effect() -> None:
+        one.execute("INSERT INTO gov_worker_cursor (worker_name, source_name) VALUES ('zombie', 'zombie')")
+
+    with pytest.raises(HeldElsewhere):
+        fenced(one, first, effect, doing="working")
+    assert lease.release(one, first) is False
+    assert one.execute("SELECT count(*) FROM gov_worker_cursor").fetchone() == (0,)
+    assert lease.release(two, second) is True
+    assert lease.claim(one, EXECUTOR, instance="a").owner.startswith("a/")
+
+
+def test_a_tick_keeps_the_lease(pair: tuple[Connection, Connection]) -> None:
+    """Every fenced batch ticks; the row is the host's queue_heartbeat, and one per executor."""
+    one, two = pair
+    held = lease.claim(one, EXECUTOR, instance="a")
+    set_clock(one, "20 seconds")
+    fenced(one, held, lambda: None, doing="working")
+    set_clock(one, "40 seconds")
+    with pytest.raises(HeldElsewhere):
+        lease.claim(two, EXECUTOR, instance="b")
+    rows = one.execute(
+        "SELECT ticks_total, lease_owner FROM queue_heartbeat WHERE executor_name = %s", (EXECUTOR,)
+    ).fetchall()
+    assert rows == [(2, held.owner)]
+
+
+def test_the_cursor_never_goes_down(pair: tuple[Connection, Connection]) -> None:
+    """Watermark, frontier and counters are monotone in the database, even for a superuser (promise 3)."""
+    one, _ = pair
+    one.execute(
+        "INSERT INTO gov_worker_cursor (worker_name, source_name, last_watermark_ts, frontier, events_seen)"
+        " VALUES ('w', 's', '2026-01-01', '100', 5)"
+    )
+    for lower in ("last_watermark_ts = '2025-01-01'", "frontier = '99'", "frontier = NULL", "events_seen = 4"):
+        with pytest.raises(psycopg.Error, match="would go backwards"):
+            one.execute(f"UPDATE gov_worker_cursor SET {lower}")
+    one.execute("UPDATE gov_worker_cursor SET last_watermark_ts = '2027-01-01', frontier = '101', events_seen = 6")
