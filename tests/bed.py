@@ -180,7 +180,7 @@ def eventually(condition: Callable[[], T], *, what: str, seconds: float = 30) ->
         if found := condition():
             return found
         assert time.monotonic() < deadline, f"waited {seconds} s in vain for: {what}"
-        pause.wait(0.02)
+        pause.wait(0.005)
 
 
 def as_user(dsn: str, user: str) -> str:

@@ -75,11 +75,24 @@ def open_window(connection: Connection, cursor: Cursor, horizon: Horizon, *, pha
     )
 
 
+def start(connection: Connection, cursor: Cursor, *, frontier: int, identity: str) -> None:
+    """Begin at a frontier that somebody else has reached, without a first window."""
+    connection.execute(
+        queries("cursor")["start"],
+        {
+            "worker": cursor.worker_name,
+            "source": cursor.source_name,
+            "frontier": str(frontier),
+            "identity": identity,
+        },
+    )
+
+
 def advance(
     connection: Connection,
     cursor: Cursor,
     *,
-    at: dict[str, Any],
+    at: dict[str, Any] | None,
     seen: int,
     watermark: tuple[str, str] | None,
     summary: dict[str, Any],
@@ -91,7 +104,7 @@ def advance(
         {
             "worker": cursor.worker_name,
             "source": cursor.source_name,
-            "at": Jsonb(at),
+            "at": None if at is None else Jsonb(at),
             "seen": seen,
             "text": text,
             "key": key,

@@ -51,7 +51,7 @@ def rows(source: Source, *, where: sql.Composable, order: sql.Composable | None 
     """SELECT the rows of a source in the one shape that every worker applies; numbered, if they have an order."""
     return sql.SQL(
         """SELECT {key} AS source_key, {ts} AS ts_text, {ts_value}::timestamptz AS ts, s.xmin AS source_version,
-       n.next - mod(n.next - s.xmin::text::bigint, {epoch}) AS row_xid,
+       {xid} AS row_xid,
        {candidate} AS candidate_key, {group} AS group_key, {grain} AS grain, hashtextextended({facts}, 0) AS facts_hash,
        row_number() OVER ({order}) AS place
 FROM {table} AS s, (SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS next) AS n
@@ -60,7 +60,7 @@ WHERE {where} {order} LIMIT %(batch)s"""
         key=key_text(source),
         ts=_text(source.timestamp_column),
         ts_value=sql.SQL("NULL") if source.timestamp_column is None else _column(source.timestamp_column),
-        epoch=sql.Literal(EPOCH),
+        xid=_XID,
         candidate=_candidate_key(source),
         group=_joined([source.source_name], source.group_columns, separator="/"),
         grain=_grain(source),
@@ -98,13 +98,31 @@ def keyset_batch(source: Source, bounds: Bounds, *, part: str, after: bool) -> s
 
 
 def block_batch(source: Source, bounds: Bounds) -> sql.Composed:
-    """The rows of a later window in a range of blocks."""
-    return rows(source, where=sql.SQL("{} AND {}").format(_BLOCKS, in_window(bounds)))
+    """The rows of a later window in a range of blocks, without those that the fast lane has seen."""
+    return rows(source, where=sql.SQL(" AND ").join([_BLOCKS, in_window(bounds), _unseen(source)]))
 
 
 def block_count(source: Source, bounds: Bounds) -> sql.Composed:
     """How many rows a range of blocks holds for the window: a read of headers."""
     return sql.SQL("SELECT count(*) FROM {} AS s WHERE {} AND {}").format(source.table, _BLOCKS, in_window(bounds))
+
+
+def fast_batch(source: Source, bounds: Bounds) -> sql.Composed | None:
+    """The newest rows by their timestamp, from a little before the watermark on; None where there is no timestamp."""
+    if source.timestamp_column is None:
+        return None
+    column = _column(source.timestamp_column)
+    since = sql.SQL(f"%(since)s::text::{source.types[source.timestamp_column]}")
+    recent = sql.SQL("(%(since)s::text IS NULL OR {} >= {})").format(column, since)
+    order = sql.SQL("ORDER BY {}").format(sql.SQL(", ").join([column, *map(_column, source.key_columns)]))
+    return rows(source, where=sql.SQL(" AND ").join([recent, in_window(bounds), _unseen(source)]), order=order)
+
+
+def _unseen(source: Source) -> sql.Composable:
+    return sql.SQL(
+        """NOT EXISTS (SELECT FROM public.governance_open_row AS o
+  WHERE o.worker_name = %(worker)s AND o.source_name = %(source)s AND o.source_key = {key} AND o.row_xid = {xid})"""
+    ).format(key=key_text(source), xid=_XID)
 
 
 def key_text(source: Source) -> sql.Composable:
@@ -115,6 +133,8 @@ def key_text(source: Source) -> sql.Composable:
     return sql.SQL("jsonb_build_array({})::text").format(columns)
 
 
+# The 64-bit xid behind a 32-bit xmin: the last one before the next that has these low bits.
+_XID = sql.SQL(f"n.next - mod(n.next - s.xmin::text::bigint, {EPOCH})")
 _BLOCKS = sql.SQL("s.ctid >= format('(%%s,0)', %(first)s)::tid AND s.ctid < format('(%%s,0)', %(last)s)::tid")
 
 

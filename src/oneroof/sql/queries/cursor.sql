@@ -36,3 +36,28 @@ WHERE worker_name = %(worker)s AND source_name = %(source)s
 DELETE FROM public.governance_open_row AS o USING public.gov_worker_cursor AS c
 WHERE c.worker_name = %(worker)s AND c.source_name = %(source)s AND o.worker_name = c.worker_name
   AND o.source_name = c.source_name AND o.row_xid < c.frontier::text::bigint
+
+-- start --
+UPDATE public.gov_worker_cursor SET frontier = %(frontier)s::xid8, frontier_at = public.gov_now(), cluster_identity = %(identity)s,
+  phase = 'incremental'
+WHERE worker_name = %(worker)s AND source_name = %(source)s
+
+-- backfilled --
+SELECT frontier::text::bigint, cluster_identity, watermark_text FROM public.gov_worker_cursor
+WHERE worker_name = 'gov_backfill_sweep' AND source_name = %(source)s AND frontier IS NOT NULL
+
+-- blocks --
+-- The longest of the tables that hold the rows; an ordinary table is in no partition tree.
+SELECT coalesce(max(pg_relation_size(t.relid) / current_setting('block_size')::bigint), 0)
+FROM (SELECT relid FROM pg_partition_tree(%(relation)s::text::regclass) WHERE isleaf
+      UNION SELECT %(relation)s::text::regclass) AS t
+
+-- since --
+SELECT CASE WHEN isfinite(last_watermark_ts)
+            THEN (least(last_watermark_ts, (SELECT min(xact_start) FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend'))
+                  - %(overlap)s::interval)::timestamp::text END
+FROM public.gov_worker_cursor WHERE worker_name = %(worker)s AND source_name = %(source)s
+
+-- rested --
+SELECT coalesce(extract(epoch FROM public.gov_now() - frontier_at), 1e9)::float8
+FROM public.gov_worker_cursor WHERE worker_name = %(worker)s AND source_name = %(source)s
