@@ -89,7 +89,7 @@ def main(arguments: list[str]) -> int:
 
 def _time_bare(connection: db.Connection, *, volumes: Volumes) -> float:
     started = monotonic()
-    with db.transaction(connection, doing="inserting bare rows"):
+    with db.transaction(connection, doing="inserting bare rows", search_path="public, pg_temp"):
         connection.execute("SET LOCAL maintenance_work_mem = '256MB'")
         connection.execute(statement("tables"))
         for volume, insert in BARE.items():
@@ -100,7 +100,7 @@ def _time_bare(connection: db.Connection, *, volumes: Volumes) -> float:
 
 def _empty(connection: db.Connection) -> None:
     """Drop the tables and the view; the logins stay."""
-    with db.transaction(connection, doing="emptying the database"):
+    with db.transaction(connection, doing="emptying the database", search_path="public, pg_temp"):
         connection.execute("DROP VIEW v_registry_counts")
         tables = [name for name in table_names() if name != "v_registry_counts"]
         connection.execute(f"DROP TABLE {', '.join(tables)}")

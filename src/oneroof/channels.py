@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from psycopg import sql
 
 from oneroof.db import Connection, queries, transaction
-from oneroof.errors import OneroofError, Usage
+from oneroof.errors import Usage
 
 OURS = ("governance_person", "governance_person_login", "governance_request", "governance_gate_opening")
 
@@ -30,18 +31,23 @@ def remaining(connection: Connection) -> dict[str, int]:
 
 def export(connection: Connection, path: Path) -> int:
     """Write our rows, in the channels and in our own tables, as JSON lines; whole or not at all."""
-    part = path.with_name(path.name + ".part")
+    if not path.name:
+        raise Usage("an export needs the name of a file")
+    # Never over something that is there, be it an earlier export, a device or somebody else's file.
     try:
-        with part.open("x", encoding="utf-8") as file:
+        file = path.open("x", encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise Usage(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from None
+    try:
+        with file:
             written = sum(file.write(line) > 0 for line in _lines(connection))
             file.flush()
             os.fsync(file.fileno())
-        part.replace(path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise Usage(f"cannot write {path}: {error.strerror or error}") from None
-    except (OneroofError, KeyboardInterrupt):
-        part.unlink(missing_ok=True)
+    except BaseException as error:
+        with suppress(OSError):
+            path.unlink()
+        if isinstance(error, OSError):
+            raise Usage(f"cannot write {path}: {error.strerror or error}") from None
         raise
     return written
 

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from pydantic import Field, ValidationError
 from pydantic_settings import (
     BaseSettings,
@@ -22,7 +24,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from oneroof.errors import Usage, redact
+from oneroof.errors import Usage
 
 PREFIX = "ONEROOF_"
 
@@ -37,7 +39,7 @@ def default_home() -> Path:
 class Settings(BaseSettings):
     """Everything that can be set. A new setting is a field here and nothing else."""
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid")
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid", env_ignore_empty=True)
 
     dsn: str | None = Field(default=None, description="the database; without it, the embedded server")
     home: Path = Field(default_factory=default_home, description="data folder of the embedded server")
@@ -90,7 +92,7 @@ def load(**given: Any) -> Settings:
         if first["type"] == "extra_forbidden":
             raise Usage(f"{config_file()} sets {name!r}, which is no setting", hint=f"known: {known}") from None
         raise Usage(f"the setting {name} is wrong: {first['msg']}", hint="oneroof config show") from None
-    except (tomllib.TOMLDecodeError, OSError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeError, OSError) as error:
         raise Usage(f"{config_file()} cannot be read: {error}") from None
 
 
@@ -103,7 +105,7 @@ def origins(settings: Settings, **given: Any) -> list[Origin]:
             "command line"
             if name in spoken
             else f"environment ({PREFIX}{name.upper()})"
-            if os.environ.get(PREFIX + name.upper()) is not None
+            if os.environ.get(PREFIX + name.upper())
             else str(config_file())
             if name in written
             else "default"
@@ -111,7 +113,7 @@ def origins(settings: Settings, **given: Any) -> list[Origin]:
         rows.append(
             Origin(
                 name=name,
-                value=redact(_text(getattr(settings, name))),
+                value=_shown(name, _text(getattr(settings, name))),
                 default=_text(field.get_default(call_default_factory=True)),
                 origin=origin,
                 description=field.description or "",
@@ -127,6 +129,17 @@ def _spoken(given: Mapping[str, Any]) -> dict[str, Any]:
 def _written() -> dict[str, Any]:
     path = config_file()
     return tomllib.loads(path.read_text()) if path.is_file() else {}
+
+
+def _shown(name: str, value: str) -> str:
+    """A value without its secrets; a DSN that cannot be read is one secret altogether."""
+    if name != "dsn" or not value:
+        return value
+    try:
+        parts = conninfo_to_dict(value)
+    except (psycopg.ProgrammingError, UnicodeError, ValueError):
+        return "***"
+    return make_conninfo("", **{k: "***" if "password" in k or "secret" in k else v for k, v in parts.items()})
 
 
 def _text(value: object) -> str:

@@ -58,11 +58,11 @@ def connect(dsn: str, *, settings: Settings, application: str = "oneroof") -> Co
             connect_timeout=settings.connect_timeout,
             application_name=application,
             prepare_threshold=None,
+            client_encoding="UTF8",
         )
-    except psycopg.ProgrammingError as error:
-        raise Unavailable(
-            f"the DSN cannot be read: {_sentence(error)}", hint="--dsn 'host=… dbname=… user=…'"
-        ) from None
+    except (psycopg.ProgrammingError, UnicodeError, ValueError):
+        # What libpq says of it quotes the very part it could not read, which may be a password.
+        raise Unavailable("the DSN cannot be read", hint="--dsn 'host=… dbname=… user=…'") from None
     except psycopg.OperationalError as error:
         raise Unavailable(
             f"cannot connect: {_sentence(error)}",
@@ -83,8 +83,9 @@ def inspect(connection: Connection) -> Server:
     """Read what matters of the server, and refuse one that is too old."""
     row = one(
         connection,
-        """SELECT current_setting('server_version_num')::int, pg_is_in_recovery(), current_database()::text,
-                  session_user::text, rolsuper FROM pg_catalog.pg_roles WHERE rolname = session_user""",
+        """SELECT pg_catalog.current_setting('server_version_num')::pg_catalog.int4, pg_catalog.pg_is_in_recovery(),
+                  pg_catalog.current_database()::pg_catalog.text, session_user::pg_catalog.text, rolsuper
+           FROM pg_catalog.pg_roles WHERE rolname OPERATOR(pg_catalog.=) session_user""",
     )
     server = Server(*row)
     if server.major < OLDEST:
@@ -113,10 +114,15 @@ def transaction(
     read_only: bool = False,
     statement_timeout: float | None = None,
     lock_timeout: float | None = None,
+    search_path: str = "pg_catalog, pg_temp",
 ) -> Iterator[Connection]:
-    """One transaction with its role and limits; a failure leaves nothing and says what was being done."""
+    """One transaction with its role and limits; a failure leaves nothing and says what was being done.
+
+    Names of ours are qualified, so that nothing planted in `public` is ever taken for a function or operator of
+    PostgreSQL's; only who builds a whole schema (the estate) asks for another search path.
+    """
     with saying(doing), connection.transaction():
-        connection.execute("SET LOCAL search_path = public, pg_temp")
+        connection.execute("SELECT pg_catalog.set_config('search_path', %s, true)", (search_path,))
         if read_only:
             connection.execute("SET LOCAL transaction_read_only = on")
         for name, seconds in (("statement_timeout", statement_timeout), ("lock_timeout", lock_timeout)):
@@ -143,6 +149,7 @@ def queries(module: str) -> dict[str, str]:
 
 
 def _sentence(error: psycopg.Error) -> str:
-    """The last line libpq wrote: the cause, without the list of addresses tried."""
+    """The line of libpq's that names the cause, without the list of addresses tried."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[-1] if lines else type(error).__name__
+    causes = [line for line in lines if "failed:" in line or "FATAL:" in line]
+    return (causes or lines or [type(error).__name__])[-1]

@@ -128,6 +128,10 @@ def _ours(connection: Connection) -> Iterator[Check]:
         yield Check("oneroof", "schema", "ok", f"oneroof {state.version}, migration {max(state.applied)}")
         (tables, views, functions) = connection.execute(queries("doctor")["objects"]).fetchone() or (0, 0, 0)
         yield Check("oneroof", "objects", "ok", f"{tables} tables, {views} views, {functions} functions")
+        for planted, owner in connection.execute(queries("doctor")["planted"]):
+            yield Check("oneroof", planted, "fail", f"has a name of ours and belongs to {owner}", "drop it")
+    for channel, what in connection.execute(queries("doctor")["triggers"]):
+        yield Check("oneroof", channel, "warn", f"{what} runs with our rights when we write there", "know whose it is")
 
 
 def _privileges(connection: Connection, server: Server) -> Iterator[Check]:
@@ -172,8 +176,12 @@ def _guarantees(connection: Connection) -> Iterator[Guarantee]:
         if row is None:
             yield Guarantee(table.name, "none", "the table is missing", None)
             continue
-        kind, access, row_security, bypass, index = row
+        kind, access, row_security, bypass, persistence, odd_leaves, index = row
         match kind:
+            case "r" | "p" if persistence == "u":
+                yield Guarantee(table.name, "reconciled", "an unlogged table is emptied by a crash", index)
+            case "r" | "p" if odd_leaves:
+                yield Guarantee(table.name, "reconciled", f"{odd_leaves} of its parts are no ordinary tables", index)
             case "r" | "p" if access not in ("heap", None):
                 yield Guarantee(table.name, "reconciled", f"access method {access} has no xmin to tail by", index)
             case "r" | "p" if row_security and not bypass:

@@ -71,6 +71,8 @@ def from_database(error: psycopg.Error, doing: str) -> OneroofError:
     """Say in one sentence what the server said, with the exit code that fits. `doing` names the act."""
     said = (error.diag.message_primary or str(error)).strip().splitlines()
     sentence = said[0] if said else type(error).__name__
+    if isinstance(error, (pg.InsufficientPrivilege, pg.DependentObjectsStillExist)) and error.diag.message_detail:
+        sentence += f" ({'; '.join(error.diag.message_detail.splitlines())})"
     hint = error.diag.message_hint
     match error:
         case pg.InsufficientPrivilege():

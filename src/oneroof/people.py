@@ -33,7 +33,7 @@ def change(connection: Connection, person: str, content: dict[str, Any], *, reas
     with transaction(connection, doing=f"changing person {person}"):
         bootstrapping, acts_as_owner = one(connection, queries("people")["standing"])
     if bootstrapping and acts_as_owner:
-        with transaction(connection, doing=f"registering {person}"):
+        with transaction(connection, doing=f"registering {person}", role="oneroof_owner"):
             connection.execute(queries("people")["bootstrap"], {"person": person, "content": Jsonb(content)})
         return None
     if bootstrapping:

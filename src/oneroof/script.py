@@ -90,7 +90,8 @@ def begin(settings: Settings) -> Step:
     """Installers wait for each other; the host's sessions are never kept waiting for long."""
     return Step(
         "begin",
-        "SET LOCAL search_path = public, pg_temp;\n"
+        "SET LOCAL search_path = pg_catalog, pg_temp;\n"
+        "SET LOCAL quote_all_identifiers = off;\n"
         "SET LOCAL client_min_messages = warning;\n"
         "SET LOCAL check_function_bodies = off;\n"
         "SET LOCAL lock_timeout = '60s';\n"
@@ -124,7 +125,7 @@ def install_steps(pending: Iterable[Migration]) -> list[Step]:
             "  content_sha256 = excluded.content_sha256, applied_at = now();\n"
             "SET LOCAL ROLE NONE;\nREVOKE CREATE ON SCHEMA public FROM oneroof_owner;",
         ),
-        Step("people", _part("people")),
+        Step("people", f"SET LOCAL ROLE oneroof_owner;\n{_part('people')}SET LOCAL ROLE NONE;"),
     ]
 
 
@@ -133,6 +134,7 @@ def _whole() -> list[Step]:
     functions = folder("functions")
     shipped = ", ".join(f"'{step.name.removeprefix('function ')}'" for step in functions)
     return [
+        Step("nothing planted", _part("planted")),
         Step("drop views", _part("drop_views")),
         *functions,
         *folder("triggers"),

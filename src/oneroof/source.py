@@ -14,7 +14,7 @@ import psycopg
 from psycopg import sql
 
 from oneroof import substrate
-from oneroof.db import Connection, queries, transaction
+from oneroof.db import Connection, one, queries, transaction
 from oneroof.errors import OneroofError, Refused
 
 INVENTORY = "inventory"
@@ -157,8 +157,11 @@ def check(connection: Connection, source: Source) -> list[str]:
 def _look_up(connection: Connection, table: str) -> Shape:
     """The table that SQL would mean by these words."""
     try:
+        # The name is resolved as a session would, everything else of it under the pinned path.
+        with transaction(connection, doing=f"looking up {table}", read_only=True, search_path="public, pg_temp"):
+            (relation,) = one(connection, queries("source")["resolve"], {"table": table})
         with transaction(connection, doing=f"looking up {table}", read_only=True):
-            row = connection.execute(queries("source")["look_up"], {"table": table}).fetchone()
+            row = connection.execute(queries("source")["look_up"], {"relation": relation}).fetchone()
     except OneroofError as error:
         if isinstance(error.__cause__, (psycopg.errors.SyntaxError, psycopg.errors.InvalidName, psycopg.DataError)):
             raise Refused(

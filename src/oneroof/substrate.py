@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from oneroof.db import Connection, queries
+from oneroof.db import Connection, queries, transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +70,10 @@ def lacks(connection: Connection) -> list[Lack]:
     """Everything the seeds expect and this database does not have."""
     found: dict[str, dict[str, str]] = {}
     names = [table.name for table in tables()]
-    for table_name, column, kind in connection.execute(queries("substrate")["columns"], {"tables": names}):
-        found.setdefault(table_name, {})[column] = kind
+    with transaction(connection, doing="looking at the substrate", read_only=True):
+        connection.execute("SET LOCAL quote_all_identifiers = off")
+        for table_name, column, kind in connection.execute(queries("substrate")["columns"], {"tables": names}):
+            found.setdefault(table_name, {})[column] = kind
     missing: list[Lack] = []
     for table in tables():
         if table.name not in found:

@@ -93,7 +93,7 @@ def test_taking_on_a_role_changes_nothing(logins: Logins) -> None:
     for role in ("oneroof_owner", "oneroof_approver", "approver"):
         with logins.admin.transaction(), pytest.raises(psycopg.Error, match="no registered person"):  # noqa: PT012
             logins.admin.execute(f"SET LOCAL ROLE {role}")
-            logins.admin.execute("SELECT gov_request_decide(%s, 'approved')", (request,))
+            logins.admin.execute("SELECT gov_request_decide(%s::bigint, 'approved', NULL)", (request,))
     assert not logins.is_open()
 
 

@@ -33,7 +33,7 @@ def test_no_role_has_more_than_select_on_a_registry(installed_database: str) -> 
 
 
 def test_only_the_owner_writes_channels_and_nobody_job_queue(installed_database: str) -> None:
-    """The narrowest grants: three channels, through functions; event_outbox and job_queue not at all."""
+    """The narrowest grants: four channels, through functions; event_outbox and job_queue not at all."""
     with connect(installed_database) as connection:
         found = connection.execute(
             f"""SELECT DISTINCT c.relname, g.rolname FROM pg_class AS c
@@ -43,9 +43,8 @@ def test_only_the_owner_writes_channels_and_nobody_job_queue(installed_database:
                 JOIN pg_roles AS g ON g.oid = x.grantee AND g.rolname LIKE 'oneroof%'
                 WHERE x.privilege_type IN {WRITES} AND c.relowner <> 'oneroof_owner'::regrole"""
         ).fetchall()
-        assert sorted(found) == [
-            (name, "oneroof_owner") for name in ("approval_requests", "dot_config", "registry_changelog")
-        ]
+        written = ("approval_requests", "dot_config", "queue_heartbeat", "registry_changelog")
+        assert sorted(found) == [(name, "oneroof_owner") for name in written]
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -72,9 +71,9 @@ def test_no_role_logs_in_or_has_powers(installed_database: str, role: str) -> No
         ("oneroof_worker", "CREATE TABLE mine (x int)"),
         ("oneroof_reader", "UPDATE dot_config SET value = 'true'"),
         ("oneroof_console", "SELECT FROM birth_registry"),
-        ("oneroof_operator", "SELECT gov_request_decide(1, 'approved')"),
+        ("oneroof_operator", "SELECT gov_request_decide(1::bigint, 'approved', NULL)"),
         ("oneroof_approver", "INSERT INTO governance_person VALUES ('x', 'x', '{approver}', now(), now())"),
-        ("oneroof_approver", "SELECT gov_gate_open(1, 'governance.emit_enabled')"),
+        ("oneroof_approver", "SELECT gov_gate_open(1::bigint, 'governance.emit_enabled')"),
         ("oneroof_owner", "UPDATE birth_registry SET status = 'retired'"),
         ("oneroof_owner", "INSERT INTO job_queue DEFAULT VALUES"),
         ("oneroof_owner", "CREATE TABLE public.mine (x int)"),
@@ -83,7 +82,10 @@ def test_no_role_logs_in_or_has_powers(installed_database: str, role: str) -> No
 def test_a_superusers_connection_drops_to_the_role(installed_database: str, role: str, statement: str) -> None:
     """Whatever the DSN's own power is, a transaction with a role can do no more than the role."""
     with connect(installed_database) as connection:
-        with pytest.raises(Refused, match="permission denied"), transaction(connection, doing="trying", role=role):
+        with (
+            pytest.raises(Refused, match="permission denied"),
+            transaction(connection, doing="trying", role=role, search_path="public, pg_temp"),
+        ):
             connection.execute(statement)
         with transaction(connection, doing="trying as oneself"):
             assert connection.execute("SELECT current_user").fetchone() == ("postgres",)

@@ -26,7 +26,7 @@ from oneroof.workers.handoff_intake import NAME, HandoffIntake
 pytestmark = pytest.mark.slow
 
 EFFECT = queries("intake")["changelog"].replace(
-    "remembered AS (", "put AS (INSERT INTO effect SELECT source_key, row_xid FROM batch),\nremembered AS (", 1
+    "remembered AS (", "put AS (INSERT INTO public.effect SELECT source_key, row_xid FROM batch),\nremembered AS (", 1
 )
 
 # Each way is one session's steps; {k} is a key of its own. The insert names the timestamp that makes it nasty.

@@ -53,6 +53,8 @@ def root(
     if ctx.invoked_subcommand is None:
         session.emit({"help": ctx.get_help()}, lambda out: out.print(ctx.get_help()))
         raise typer.Exit
+    if dsn == "":
+        raise Usage("--dsn is empty", hint="leave it out for the embedded server")
     session.given = {"dsn": dsn}
     session.as_json = as_json
 
@@ -102,6 +104,8 @@ def main(words: Sequence[str] | None = None) -> NoReturn:
             code = app(args=arguments, obj=session, standalone_mode=False)
         except OneroofError as error:
             code = session.fail(error)
+        except (UnicodeError, OverflowError, OSError) as error:
+            code = session.fail(Usage(f"{type(error).__name__}: {error}", hint="oneroof --help"))
         except psycopg.Error as error:
             code = session.fail(from_database(error, "asking the server"))
         except typer.TyperException as error:

@@ -12,7 +12,7 @@ from oneroof.db import Connection
 from oneroof.model import Request
 
 app = typer.Typer(help="What waits for a second person, and what was decided.", no_args_is_help=True)
-ID = typer.Argument(metavar="ID", help="The request.")
+ID = typer.Argument(metavar="ID", min=1, max=2**63 - 1, help="The request.")
 REASON = typer.Option(None, help="Why, for the record.")
 
 
@@ -25,12 +25,13 @@ def list_requests(
     session: Session = ctx.obj
     connection = session.connect_installed()
     rows = approvals.listing(connection) if everything else approvals.listing(connection, states=("pending",))
-    columns = ["id", "kind", "subject", "state", "asked by", "at", "decided by", "reason"]
+    columns = ["id", "kind", "subject", "content", "state", "asked by", "at", "decided by", "reason"]
     cells = [
         (
             r.request_id,
             r.request_kind,
             r.subject,
+            json.dumps(r.content, ensure_ascii=False),
             "edited" if r.is_edited else r.state,
             r.requester,
             r.requested_at,

@@ -15,7 +15,7 @@ from oneroof import doctor as examination
 from oneroof.cli.doctor import show
 from oneroof.cli.session import Session, table
 from oneroof.db import saying
-from oneroof.errors import HeldElsewhere
+from oneroof.errors import HeldElsewhere, Refused
 from oneroof.estate.build import DEFAULT_ROWS, DEFAULT_SEED, build
 from oneroof.estate.mark import built
 
@@ -43,7 +43,12 @@ def demo(
     with _only_demo(session.settings.home):
         connection = session.connect(server.dsn())
         known = built(connection)
-        if known is not None and known != (rows, DEFAULT_SEED):
+        if known is not None and known[1] != DEFAULT_SEED:
+            raise Refused(
+                "the embedded database has an estate that is not the demo's, and it is not touched",
+                hint="set ONEROOF_HOME to another folder",
+            )
+        if known is not None and known[0] != rows:
             session.say(f"the estate here has {known[0]:,} births; building one of {rows:,} instead")
             connection.close()
             with saying("dropping the old estate"):

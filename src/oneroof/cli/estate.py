@@ -40,7 +40,7 @@ def build_estate(
 @app.command("live")
 def live_estate(
     ctx: typer.Context,
-    rate: float = typer.Option(100.0, min=0.1, help="Changes per second, all kinds together."),
+    rate: float = typer.Option(100.0, min=0.1, max=1e6, help="Changes per second, all kinds together."),
     seconds: float | None = typer.Option(None, "--for", min=0, help="Stop after so many seconds; else on Ctrl-C."),
     seed: int = SEED,
 ) -> None:

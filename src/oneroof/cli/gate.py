@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from oneroof import approvals, gates
-from oneroof.cli.approvals import decide, requested
+from oneroof.cli.approvals import ID, decide, requested
 from oneroof.cli.session import Session, table
 from oneroof.errors import Refused
 
@@ -35,7 +35,7 @@ def request(
 
 
 @app.command()
-def approve(ctx: typer.Context, request_id: int = typer.Argument(metavar="ID", help="The request.")) -> None:
+def approve(ctx: typer.Context, request_id: int = ID) -> None:
     """Approve a request to open a gate: it opens at once. The requester cannot, under any login."""
     session: Session = ctx.obj
     connection = session.connect_installed()

@@ -9,8 +9,8 @@ import typer
 
 from oneroof import __version__, channels, migrate, people, script
 from oneroof.cli.session import Session
-from oneroof.db import Connection
-from oneroof.errors import Unavailable, Usage
+from oneroof.db import Connection, one
+from oneroof.errors import Refused, Unavailable, Usage
 
 PRINT = typer.Option(False, "--print", help="Print the SQL and do nothing; needs no connection.")
 YES = typer.Option(False, "--yes", help="Do not ask.")
@@ -38,6 +38,8 @@ def install(
     if print_only:
         return _print(session, script.print_install(session.settings))
     connection = session.connect()
+    for login in approver:
+        _require_login(connection, login)
     changed = migrate.install(connection, settings=session.settings)
     for login in approver:
         if login not in {known for person in people.listing(connection) for known in person.logins}:
@@ -88,7 +90,7 @@ def uninstall(
 
 
 def _ask(session: Session, export: Path | None) -> Path | None:
-    if not sys.stdin.isatty() or session.as_json:
+    if sys.stdin is None or not sys.stdin.isatty() or session.as_json:
         raise Usage(
             "uninstall asks first, and there is no terminal to ask at", hint="oneroof uninstall --yes [--export FILE]"
         )
@@ -97,6 +99,12 @@ def _ask(session: Session, export: Path | None) -> Path | None:
         export = Path(answer) if answer else None
     typer.confirm("uninstall oneroof from this database?", abort=True, err=True)
     return export
+
+
+def _require_login(connection: Connection, login: str) -> None:
+    known = "SELECT EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = %s::pg_catalog.name AND rolcanlogin)"
+    if not one(connection, known, (login,))[0]:
+        raise Refused(f"there is no login {login!r} in this cluster; nothing was installed", hint="CREATE ROLE … LOGIN")
 
 
 def _to(exported: int | None, path: Path | None) -> str:

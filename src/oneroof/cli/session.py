@@ -9,6 +9,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, ClassVar, Self
@@ -23,6 +25,8 @@ from oneroof.config import Settings
 from oneroof.embedded import EmbeddedServer
 from oneroof.errors import OneroofError, printable
 
+# What JSON leaves as it is and a terminal would obey.
+_CONTROL = re.compile(r"[\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 # Of a table that goes into a file or another program.
 WIDTH = 160
 
@@ -36,7 +40,7 @@ class Paper(Console):
 
     def __init__(self, *, stderr: bool) -> None:
         super().__init__(stderr=stderr, highlight=False, soft_wrap=True)
-        if not self.is_terminal and "COLUMNS" not in os.environ:
+        if not self.is_terminal and not os.environ.get("COLUMNS", "").isdecimal():
             self.width = WIDTH
 
     def on_broken_pipe(self) -> None:
@@ -101,7 +105,12 @@ class Session:
     def emit(self, document: Any, human: Callable[[Console], None]) -> None:
         """The result, once: as JSON on stdout, or as a person reads it."""
         if self.as_json:
-            Paper(stderr=False).out(json.dumps(document, default=_plain, ensure_ascii=False, indent=2), highlight=False)
+            text = json.dumps(document, default=_plain, ensure_ascii=False, indent=2)
+            try:
+                sys.stdout.write(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
+                sys.stdout.flush()
+            except BrokenPipeError:
+                raise ClosedPipe from None
         else:
             human(Paper(stderr=False))
 

@@ -57,7 +57,7 @@ def build(
         raise Usage(f"--seed is {seed}; it must fit in 64 bits")
     started = monotonic()
     volumes = volumes_of(rows)
-    with transaction(connection, doing="building the estate"):
+    with transaction(connection, doing="building the estate", search_path="public, pg_temp"):
         _check_database(connection)
         check_logins(connection)
         collections = _write(connection, volumes=volumes, seed=seed, progress=progress)

@@ -88,7 +88,7 @@ def live(
 
 
 def _find_ground(connection: Connection) -> _Ground:
-    with transaction(connection, doing="looking for the estate"):
+    with transaction(connection, doing="looking for the estate", search_path="public, pg_temp"):
         if built(connection) is None:
             raise Refused(
                 "this database is not an estate: simulated changes are never written to a host",
@@ -106,7 +106,7 @@ def _tick(
     """The next `number` changes in one transaction, one statement per kind."""
     owed = Counter(_CYCLE[change % len(_CYCLE)] for change in range(counts.issued, counts.issued + number))
     done: dict[str, int] = {}
-    with transaction(connection, doing="changing the estate"):
+    with transaction(connection, doing="changing the estate", search_path="public, pg_temp"):
         for letter, kind in _KINDS.items():
             if owed[letter]:
                 points = [chance.random() for _ in range(owed[letter])]

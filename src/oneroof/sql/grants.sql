@@ -13,12 +13,18 @@ DO $sequences$
 DECLARE
   found record;
 BEGIN
+  -- Sequences that belong to the columns, and any other that a column's default takes its number from.
   FOR found IN
-    SELECT d.objid::regclass AS sequence
-    FROM pg_catalog.pg_depend AS d
-    JOIN pg_catalog.pg_class AS s ON s.oid = d.objid AND s.relkind = 'S'
-    WHERE d.deptype = 'a' AND d.classid = 'pg_catalog.pg_class'::regclass
-      AND d.refobjid IN ('public.registry_changelog'::regclass, 'public.approval_requests'::regclass)
+    SELECT DISTINCT s.oid::regclass AS sequence
+    FROM pg_catalog.pg_class AS s
+    WHERE s.relkind = 'S' AND (
+      EXISTS (SELECT FROM pg_catalog.pg_depend AS d
+              WHERE d.objid = s.oid AND d.deptype IN ('a', 'i') AND d.classid = 'pg_catalog.pg_class'::regclass
+                AND d.refobjid IN ('public.registry_changelog'::regclass, 'public.approval_requests'::regclass))
+      OR EXISTS (SELECT FROM pg_catalog.pg_attrdef AS f
+                 JOIN pg_catalog.pg_depend AS d ON d.classid = 'pg_catalog.pg_attrdef'::regclass AND d.objid = f.oid
+                 WHERE d.refobjid = s.oid
+                   AND f.adrelid IN ('public.registry_changelog'::regclass, 'public.approval_requests'::regclass)))
   LOOP
     EXECUTE format('GRANT USAGE ON SEQUENCE %s TO oneroof_owner', found.sequence);
   END LOOP;
@@ -60,6 +66,7 @@ GRANT EXECUTE ON FUNCTION public.gov_request_digest(text, text, jsonb, text, tex
   TO oneroof_reader, oneroof_operator, oneroof_approver, oneroof_console;
 GRANT EXECUTE ON FUNCTION public.gov_session_person(), public.gov_person_bootstrapping()
   TO oneroof_reader, oneroof_operator, oneroof_approver;
+
 GRANT EXECUTE ON FUNCTION public.gov_request_open(text, text, jsonb, text) TO oneroof_operator;
 GRANT EXECUTE ON FUNCTION public.gov_request_decide(bigint, text, text) TO oneroof_approver;
 GRANT EXECUTE ON FUNCTION public.gov_lease_claim(text, text, interval), public.gov_lease_hold(text, text, text),

@@ -1,22 +1,22 @@
 -- Close a gate: one person is enough. Answers whether it was open.
-CREATE OR REPLACE FUNCTION public.gov_gate_close(p_gate text, p_reason text DEFAULT NULL) RETURNS boolean
+CREATE OR REPLACE FUNCTION public.gov_gate_close(p_gate text, p_reason text) RETURNS boolean
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-  who CONSTANT text := public.gov_require_person('operator', 'approver');
+  who CONSTANT text := public.gov_require_person(ARRAY['operator', 'approver']::text[]);
   was_open boolean;
 BEGIN
   PERFORM 1 FROM public.governance_gate WHERE gate_key = p_gate FOR UPDATE;
   IF NOT FOUND THEN
-    PERFORM public.gov_refuse(format('there is no gate %L', p_gate), 'oneroof gate list');
+    PERFORM public.gov_refuse(format('there is no gate %L', p_gate)::text, 'oneroof gate list'::text);
   END IF;
   was_open := public.gov_gate_is_open(p_gate);
   UPDATE public.governance_gate_opening SET closed_at = public.gov_now(), closed_by = who, close_reason = p_reason
   WHERE gate_key = p_gate AND closed_at IS NULL;
   UPDATE public.dot_config SET value = 'false', updated_at = public.gov_now() WHERE key = p_gate AND value IS DISTINCT FROM 'false';
   IF was_open THEN
-    PERFORM public.gov_audit('gate', p_gate, 'close');
+    PERFORM public.gov_audit('gate'::text, p_gate, 'close'::text);
   END IF;
   RETURN was_open;
 END

@@ -14,12 +14,16 @@ BEGIN
   IF written = 0 THEN
     INSERT INTO public.dot_config (key, value, updated_at) VALUES (p_gate, 'true', public.gov_now());
   ELSIF written > 1 THEN
-    PERFORM public.gov_refuse(format('dot_config has %s rows with the key %s', written, p_gate));
+    PERFORM public.gov_refuse(format('dot_config has %s rows with the key %s', written, p_gate)::text, NULL::text);
   END IF;
   UPDATE public.governance_gate_opening SET closed_at = public.gov_now(), close_reason = 'opened anew'
   WHERE gate_key = p_gate AND closed_at IS NULL;
   INSERT INTO public.governance_gate_opening (request_id, gate_key, config_version, opened_at)
   SELECT p_request, p_gate, c.xmin, public.gov_now() FROM public.dot_config AS c WHERE c.key = p_gate;
-  PERFORM public.gov_audit('gate', p_gate, 'open');
+  IF NOT public.gov_gate_is_open(p_gate) THEN
+    PERFORM public.gov_refuse(format('something on this host changes dot_config as it is written: %s stays closed', p_gate)::text,
+                              'look at the triggers of dot_config'::text);
+  END IF;
+  PERFORM public.gov_audit('gate'::text, p_gate, 'open'::text);
 END
 $$;

@@ -37,9 +37,10 @@ BEGIN
       NULL;
   END CASE;
   IF action IN ('add', 'link') THEN
-    INSERT INTO public.governance_person_login (login, person_code, linked_at) VALUES (p_content ->> 'login', p_person, at);
+    INSERT INTO public.governance_person_login (login, login_oid, person_code, linked_at)
+    SELECT r.rolname, r.oid, p_person, at FROM pg_catalog.pg_roles AS r WHERE r.rolname = p_content ->> 'login';
   END IF;
-  PERFORM public.gov_person_memberships(gone);
-  PERFORM public.gov_audit('person', p_person, action);
+  PERFORM public.gov_person_memberships(gone::name[]);
+  PERFORM public.gov_audit('person'::text, p_person, action);
 END
 $$;

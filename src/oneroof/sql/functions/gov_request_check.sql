@@ -7,13 +7,16 @@ AS $$
 BEGIN
   CASE p_kind
     WHEN 'gate.open' THEN
+      IF p_content IS DISTINCT FROM '{"value": "true"}'::jsonb THEN
+        PERFORM public.gov_refuse('a gate is opened with the value true and nothing else'::text, NULL::text);
+      END IF;
       IF NOT EXISTS (SELECT FROM public.governance_gate WHERE gate_key = p_subject) THEN
-        PERFORM public.gov_refuse(format('there is no gate %L', p_subject), 'oneroof gate list');
+        PERFORM public.gov_refuse(format('there is no gate %L', p_subject)::text, 'oneroof gate list'::text);
       END IF;
     WHEN 'person.change' THEN
       PERFORM public.gov_person_check(p_subject, p_content);
     ELSE
-      PERFORM public.gov_refuse(format('there is no request of kind %L', p_kind));
+      PERFORM public.gov_refuse(format('there is no request of kind %L', p_kind)::text, NULL::text);
   END CASE;
 END
 $$;

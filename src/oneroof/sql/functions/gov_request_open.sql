@@ -5,16 +5,16 @@ LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-  who CONSTANT text := public.gov_require_person('operator');
+  who CONSTANT text := public.gov_require_person(ARRAY['operator']::text[]);
   reason CONSTANT text := btrim(coalesce(p_reason, ''));
-  digest CONSTANT text := public.gov_request_digest(p_kind, p_subject, p_content, reason, session_user);
+  digest CONSTANT text := public.gov_request_digest(p_kind, p_subject, p_content, reason, session_user::text);
   request bigint;
 BEGIN
   IF length(reason) NOT BETWEEN 1 AND 1000 THEN
-    PERFORM public.gov_refuse('a request needs a reason of 1 to 1000 characters', '--reason "why, for the person who decides"');
+    PERFORM public.gov_refuse('a request needs a reason of 1 to 1000 characters'::text, '--reason "why, for the person who decides"'::text);
   END IF;
   IF length(p_content::text) > 10000 THEN
-    PERFORM public.gov_refuse('a request''s content is at most 10000 characters');
+    PERFORM public.gov_refuse('a request''s content is at most 10000 characters'::text, NULL::text);
   END IF;
   PERFORM public.gov_request_check(p_kind, p_subject, p_content);
   -- Two clicks at once must not make two requests.
@@ -30,7 +30,7 @@ BEGIN
   INSERT INTO public.governance_request
     (request_id, request_kind, subject, content, reason, content_sha256, requester, requester_login, requested_at)
   VALUES (request, p_kind, p_subject, p_content, reason, digest, who, session_user, public.gov_now());
-  PERFORM public.gov_audit('request', request::text, 'request');
+  PERFORM public.gov_audit('request'::text, request::text, 'request'::text);
   RETURN request;
 END
 $$;

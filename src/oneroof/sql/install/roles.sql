@@ -42,8 +42,15 @@ BEGIN
   EXECUTE format('COMMENT ON ROLE oneroof_owner IS %L', 'oneroof: ' || (purposes ->> 'oneroof_owner'));
 
   IF NOT (SELECT rolsuper FROM pg_catalog.pg_roles WHERE rolname = current_user) THEN
+    -- On 16 and newer the installer may become oneroof_owner, aloud, but does not have its rights in passing.
     FOREACH role_name IN ARRAY ARRAY['oneroof_owner', 'oneroof_reader', 'oneroof_worker', 'oneroof_console'] LOOP
-      EXECUTE format('GRANT %I TO %I %s', role_name, current_user, CASE WHEN modern THEN 'WITH INHERIT TRUE, SET TRUE' ELSE '' END);
+      IF NOT pg_has_role(current_user, role_name, CASE WHEN modern THEN 'MEMBER WITH ADMIN OPTION' ELSE 'MEMBER' END) AND modern THEN
+        RAISE EXCEPTION 'the roles of oneroof in this cluster were made by somebody else'
+          USING ERRCODE = 'GV403', HINT = format('whoever installed first: GRANT %s TO %I WITH ADMIN OPTION',
+                                                 array_to_string(ARRAY(SELECT jsonb_object_keys(purposes)), ', '), current_user);
+      END IF;
+      EXECUTE format('GRANT %I TO %I %s', role_name, current_user,
+                     CASE WHEN modern THEN CASE WHEN role_name = 'oneroof_owner' THEN 'WITH INHERIT FALSE, SET TRUE' ELSE 'WITH INHERIT TRUE, SET TRUE' END ELSE '' END);
     END LOOP;
   END IF;
   FOREACH role_name IN ARRAY of_people LOOP

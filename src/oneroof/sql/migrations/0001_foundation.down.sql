@@ -1,7 +1,7 @@
-DROP TABLE governance_gate_opening;
-DROP TABLE governance_gate;
-DROP TABLE governance_request;
-DROP TABLE governance_person_login;
-DROP TABLE governance_person;
-DROP TABLE governance_schema;
-DROP TABLE governance_migration;
+DROP TABLE public.governance_gate_opening;
+DROP TABLE public.governance_gate;
+DROP TABLE public.governance_request;
+DROP TABLE public.governance_person_login;
+DROP TABLE public.governance_person;
+DROP TABLE public.governance_schema;
+DROP TABLE public.governance_migration;

@@ -1,5 +1,5 @@
-DROP TABLE governance_lease;
-DROP TABLE governance_candidate_state;
-DROP TABLE governance_open_row;
-DROP TABLE gov_worker_cursor;
-DROP TABLE governance_source;
+DROP TABLE public.governance_lease;
+DROP TABLE public.governance_candidate_state;
+DROP TABLE public.governance_open_row;
+DROP TABLE public.gov_worker_cursor;
+DROP TABLE public.governance_source;

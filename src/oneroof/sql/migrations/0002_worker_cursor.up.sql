@@ -1,6 +1,6 @@
 -- What is tailed, how far each worker is, and one row per candidate (doc 39 §39.4, doc 31 §3 and §4).
 
-CREATE TABLE governance_source (
+CREATE TABLE public.governance_source (
   source_name      text PRIMARY KEY CHECK (source_name !~ '[#:[:cntrl:]]' AND length(source_name) BETWEEN 1 AND 200),
   relation         regclass NOT NULL UNIQUE,
   source_kind      text NOT NULL CHECK (source_kind IN ('inventory', 'changelog')),
@@ -15,9 +15,9 @@ CREATE TABLE governance_source (
   added_at         timestamptz NOT NULL DEFAULT now(),
   added_by         name NOT NULL DEFAULT session_user
 );
-COMMENT ON TABLE governance_source IS 'the tables that are tailed; adding a source is adding a row, never code';
+COMMENT ON TABLE public.governance_source IS 'the tables that are tailed; adding a source is adding a row, never code';
 
-CREATE TABLE gov_worker_cursor (
+CREATE TABLE public.gov_worker_cursor (
   worker_name       text NOT NULL,
   source_name       text NOT NULL,
   event_domain      text NOT NULL DEFAULT 'governance',
@@ -40,18 +40,18 @@ CREATE TABLE gov_worker_cursor (
   cluster_identity  text,
   PRIMARY KEY (worker_name, source_name)
 );
-COMMENT ON TABLE gov_worker_cursor IS 'how far a worker is in a source: the watermark for people, the frontier for completeness';
+COMMENT ON TABLE public.gov_worker_cursor IS 'how far a worker is in a source: the watermark for people, the frontier for completeness';
 
-CREATE TABLE governance_open_row (
+CREATE TABLE public.governance_open_row (
   worker_name text NOT NULL,
   source_name text NOT NULL,
   source_key  text NOT NULL,
   row_xid     bigint NOT NULL,
   PRIMARY KEY (worker_name, source_name, source_key, row_xid)
 );
-COMMENT ON TABLE governance_open_row IS 'row versions at or beyond the frontier that were already applied, so that none is applied twice';
+COMMENT ON TABLE public.governance_open_row IS 'row versions at or beyond the frontier that were already applied, so that none is applied twice';
 
-CREATE TABLE governance_candidate_state (
+CREATE TABLE public.governance_candidate_state (
   candidate_key       text NOT NULL,
   ruleset_version     text NOT NULL,
   group_key           text NOT NULL,
@@ -80,11 +80,11 @@ CREATE TABLE governance_candidate_state (
   updated_at          timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (candidate_key)
 );
-COMMENT ON TABLE governance_candidate_state IS 'one current row per candidate; a verdict is always of a snapshot, a ruleset and a time';
-CREATE INDEX governance_candidate_state_dirty ON governance_candidate_state (group_key) WHERE dirty;
+COMMENT ON TABLE public.governance_candidate_state IS 'one current row per candidate; a verdict is always of a snapshot, a ruleset and a time';
+CREATE INDEX governance_candidate_state_dirty ON public.governance_candidate_state (group_key) WHERE dirty;
 
 -- The three of doc 39 §39.2; a fourth needs no code.
-INSERT INTO governance_source
+INSERT INTO public.governance_source
   (source_name, relation, source_kind, timestamp_column, key_columns, address_column, class_column, ref_column, grain_column,
    group_columns, fact_columns)
 VALUES
@@ -96,7 +96,7 @@ VALUES
   ('event_outbox', 'public.event_outbox', 'changelog', 'occurred_at', '{id}', NULL, 'event_subject_table',
    'event_subject_ref', NULL, '{event_domain}', '{event_type}');
 
-CREATE TABLE governance_lease (
+CREATE TABLE public.governance_lease (
   executor_name text PRIMARY KEY
 );
-COMMENT ON TABLE governance_lease IS 'the key that queue_heartbeat may not have: whoever locks the row may change the lease';
+COMMENT ON TABLE public.governance_lease IS 'the key that queue_heartbeat may not have: whoever locks the row may change the lease';

@@ -38,8 +38,27 @@ FROM pg_catalog.pg_class AS c
 WHERE c.relnamespace = 'public'::regnamespace AND c.relname = ANY (%(tables)s)
 
 -- powers --
-SELECT rolsuper OR rolcreaterole, has_schema_privilege('public', 'CREATE')
+SELECT (rolsuper OR rolcreaterole) AND NOT EXISTS (
+         SELECT FROM pg_catalog.pg_roles AS r
+         WHERE r.rolname ~ '^oneroof_' AND current_setting('server_version_num')::int >= 160000
+           AND NOT pg_has_role(current_user, r.oid, 'MEMBER WITH ADMIN OPTION')),
+       has_schema_privilege('public', 'CREATE')
 FROM pg_catalog.pg_roles WHERE rolname = current_user
+
+-- planted --
+SELECT p.oid::regprocedure::text, p.proowner::regrole::text FROM pg_catalog.pg_proc AS p
+WHERE p.pronamespace = 'public'::regnamespace AND p.proname ~ '^gov_' AND p.proowner <> 'oneroof_owner'::regrole
+
+-- triggers --
+SELECT c.relname::text, format('the trigger %s', t.tgname) FROM pg_catalog.pg_trigger AS t
+JOIN pg_catalog.pg_class AS c ON c.oid = t.tgrelid
+WHERE NOT t.tgisinternal AND c.relnamespace = 'public'::regnamespace
+  AND c.relname IN ('approval_requests', 'dot_config', 'queue_heartbeat', 'registry_changelog')
+UNION ALL
+SELECT c.relname::text, format('the policy %s', p.polname) FROM pg_catalog.pg_policy AS p
+JOIN pg_catalog.pg_class AS c ON c.oid = p.polrelid
+WHERE c.relnamespace = 'public'::regnamespace
+  AND c.relname IN ('approval_requests', 'dot_config', 'queue_heartbeat', 'registry_changelog')
 
 -- readable --
 SELECT to_regclass('public.v_person') IS NOT NULL AND coalesce(has_table_privilege(to_regclass('public.v_person'), 'SELECT'), false)
@@ -48,15 +67,27 @@ SELECT to_regclass('public.v_person') IS NOT NULL AND coalesce(has_table_privile
 SELECT person_code, array_to_string(memberships_missing, ', ') FROM public.v_person WHERE memberships_missing <> '{}'
 
 -- source --
+-- Judged for the role that will read it, once there is one: what a superuser sees is no measure.
 SELECT c.relkind::text, am.amname::text, c.relrowsecurity,
-       (SELECT rolsuper OR rolbypassrls FROM pg_catalog.pg_roles WHERE rolname = current_user)
-         OR (pg_has_role(c.relowner, 'USAGE') AND NOT c.relforcerowsecurity),
+       CASE WHEN w.oid IS NULL
+            THEN me.rolsuper OR me.rolbypassrls OR (pg_has_role(c.relowner, 'USAGE') AND NOT c.relforcerowsecurity)
+            ELSE w.rolbypassrls END,
+       c.relpersistence::text,
+       (SELECT count(*) FROM pg_catalog.pg_inherits AS h JOIN pg_catalog.pg_class AS part ON part.oid = h.inhrelid
+        WHERE h.inhparent = c.oid AND (part.relkind NOT IN ('r', 'p') OR part.relpersistence = 'u' OR c.relkind = 'r')),
        (SELECT min(i.indexrelid::regclass::text) FROM pg_catalog.pg_index AS i
-        WHERE i.indrelid = c.oid AND i.indisvalid AND i.indpred IS NULL
+        JOIN pg_catalog.pg_class AS x ON x.oid = i.indexrelid
+        JOIN pg_catalog.pg_am AS method ON method.oid = x.relam
+        WHERE i.indrelid = c.oid AND i.indisvalid AND i.indpred IS NULL AND method.amname = 'btree'
+          AND i.indnkeyatts >= cardinality(%(columns)s::text[])
+          AND (SELECT count(DISTINCT o.option) FROM unnest(i.indoption::int[]) WITH ORDINALITY AS o (option, place)
+               WHERE o.place <= cardinality(%(columns)s::text[])) = 1
           AND (SELECT array_agg(a.attname::text ORDER BY k.ordinality)
                FROM unnest(i.indkey::int[]) WITH ORDINALITY AS k (attnum, ordinality)
                JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = k.attnum
                WHERE k.ordinality <= cardinality(%(columns)s::text[])) = %(columns)s::text[])
 FROM pg_catalog.pg_class AS c
+JOIN pg_catalog.pg_roles AS me ON me.rolname = current_user
+LEFT JOIN pg_catalog.pg_roles AS w ON w.rolname = 'oneroof_worker'
 LEFT JOIN pg_catalog.pg_am AS am ON am.oid = c.relam
-WHERE c.relnamespace = 'public'::regnamespace AND c.relname = %(table)s
+WHERE c.relnamespace = 'public'::regnamespace AND c.relname = %(table)s::text

@@ -3,7 +3,7 @@ SELECT gate_key, description, is_open, state, request_id, requested_by, approved
 FROM public.v_gate_state ORDER BY gate_key
 
 -- close --
-SELECT public.gov_gate_close(%(gate)s, %(reason)s)
+SELECT public.gov_gate_close(%(gate)s::text, %(reason)s::text)
 
 -- is_open --
-SELECT public.gov_gate_is_open(%(gate)s)
+SELECT public.gov_gate_is_open(%(gate)s::text)

@@ -1,12 +1,12 @@
 -- claim --
-SELECT public.gov_lease_claim(%(executor)s, %(owner)s, make_interval(secs => %(ttl)s))
+SELECT public.gov_lease_claim(%(executor)s::text, %(owner)s::text, make_interval(secs => %(ttl)s::float8))
 
 -- holder --
 SELECT lease_owner, extract(epoch FROM public.gov_now() - last_tick_at)::float8
-FROM public.queue_heartbeat WHERE executor_name = %(executor)s
+FROM public.queue_heartbeat WHERE executor_name = %(executor)s::text
 
 -- hold --
-SELECT public.gov_lease_hold(%(executor)s, %(owner)s, %(status)s)
+SELECT public.gov_lease_hold(%(executor)s::text, %(owner)s::text, %(status)s::text)
 
 -- release --
-SELECT public.gov_lease_release(%(executor)s, %(owner)s)
+SELECT public.gov_lease_release(%(executor)s::text, %(owner)s::text)

@@ -1,5 +1,7 @@
 -- installed --
-SELECT EXISTS (SELECT FROM pg_catalog.pg_class WHERE relname = 'governance_migration' AND relnamespace = 'public'::regnamespace)
+SELECT EXISTS (SELECT FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
+               WHERE c.relname OPERATOR(pg_catalog.=) 'governance_migration'::pg_catalog.name
+                 AND n.nspname OPERATOR(pg_catalog.=) 'public'::pg_catalog.name)
 
 -- applied --
 SELECT number, name, sha256 FROM public.governance_migration

@@ -5,4 +5,4 @@ SELECT person_code, display_name, roles, logins, memberships_missing FROM public
 SELECT public.gov_person_bootstrapping(), pg_has_role(session_user, 'oneroof_owner', 'MEMBER')
 
 -- bootstrap --
-SELECT public.gov_person_bootstrap(%(person)s, %(content)s)
+SELECT public.gov_person_bootstrap(%(person)s::text, %(content)s::jsonb)

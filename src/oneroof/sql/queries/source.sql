@@ -1,3 +1,6 @@
+-- resolve --
+SELECT pg_catalog.to_regclass(%(table)s::pg_catalog.text)::pg_catalog.oid
+
 -- listing --
 SELECT s.source_name, n.nspname::text, c.relname::text, s.source_kind, s.timestamp_column::text, s.key_columns::text[],
        s.address_column::text, s.class_column::text, s.ref_column::text, s.grain_column::text,
@@ -18,7 +21,7 @@ SELECT c.oid::int8, n.nspname::text, c.relname::text, c.relkind::text, c.relpers
         WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND NOT a.attnotnull)
 FROM pg_catalog.pg_class AS c
 JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
-WHERE c.oid = to_regclass(%(table)s)
+WHERE c.oid = %(relation)s::oid
 
 -- add --
 INSERT INTO public.governance_source

@@ -1,5 +1,5 @@
 -- columns --
-SELECT c.relname::text, a.attname::text, format_type(a.atttypid, NULL)
+SELECT c.relname::text, a.attname::text, pg_catalog.format_type(a.atttypid, NULL)
 FROM pg_catalog.pg_class AS c
 JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-WHERE c.relnamespace = 'public'::regnamespace AND c.relname = ANY (%(tables)s) AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
+WHERE c.relnamespace = 'public'::regnamespace AND c.relname = ANY (%(tables)s::text[]) AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
