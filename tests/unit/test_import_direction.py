@@ -28,6 +28,7 @@ LAYERS = (
     {"oneroof.estate", "oneroof.script", "oneroof.gates", "oneroof.people", "oneroof.source"},
     {"oneroof.migrate", "oneroof.tail", "oneroof.candidate", "oneroof.worker"},
     {"oneroof.workers"},
+    {"oneroof.supervisor", "oneroof.status"},
     {"oneroof.doctor"},
     {"oneroof.cli"},
     {"oneroof.__main__"},

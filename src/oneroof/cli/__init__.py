@@ -17,7 +17,7 @@ import psycopg
 import typer
 
 from oneroof import __version__
-from oneroof.cli import approvals, config, demo, doctor, estate, gate, person, schema, source
+from oneroof.cli import approvals, config, demo, doctor, estate, gate, person, run, schema, source
 from oneroof.cli.session import ClosedPipe, Session
 from oneroof.errors import OneroofError, Usage, from_database
 
@@ -59,7 +59,7 @@ def root(
     session.as_json = as_json
 
 
-for module in (schema, demo, doctor):
+for module in (schema, run, demo, doctor):
     module.register(app)
 for name, group in (
     ("estate", estate.app),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import fcntl
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,10 +16,11 @@ from oneroof import approvals, gates, migrate
 from oneroof import doctor as examination
 from oneroof.cli.doctor import show
 from oneroof.cli.session import Session, table
-from oneroof.db import saying
+from oneroof.db import Connection, inspect, one, saying
 from oneroof.errors import HeldElsewhere, Refused
 from oneroof.estate.build import DEFAULT_ROWS, DEFAULT_SEED, build
 from oneroof.estate.mark import built
+from oneroof.supervisor import Progress, Supervisor, worker_names
 
 GATES = ("governance.workers_enabled", "governance.emit_enabled")
 
@@ -31,7 +34,8 @@ def demo(
     rows: int = typer.Option(DEFAULT_ROWS, min=1, help="Births in the estate."),
     once: bool = typer.Option(False, "--once", help="End when everything has been shown."),
 ) -> None:
-    """Show oneroof on the embedded server: estate, install, gates opened by two people, examination.
+    """Show oneroof on the embedded server: estate, install, gates opened by two people, the first sweep,
+    examination.
 
     A second run finds what the first one built and goes on from there; other --rows build it anew.
     """
@@ -42,6 +46,7 @@ def demo(
     server = session.embedded
     with _only_demo(session.settings.home):
         connection = session.connect(server.dsn())
+        inspect(connection)
         known = built(connection)
         if known is not None and known[1] != DEFAULT_SEED:
             raise Refused(
@@ -65,6 +70,7 @@ def demo(
         changed = migrate.install(connection, settings=session.settings)
         session.say(f"2. oneroof {'installed' if changed else 'was installed'}: additive, nothing of the host altered")
         _open_gates(session)
+        seen = _sweep(session, connection)
         report = examination.examine(connection)
         state = gates.listing(connection)
     columns = ["gate", "open", "asked by", "approved by", "meaning"]
@@ -74,9 +80,33 @@ def demo(
         out.print(table(columns, cells))
         show(out, report)
 
-    session.emit({"rows": rows, "gates": state, "well": report.well, "checks": report.checks}, human)
+    session.emit({"rows": rows, "seen": seen, "gates": state, "well": report.well, "checks": report.checks}, human)
     if not report.well:
         raise typer.Exit(1)
+
+
+def _sweep(session: Session, connection: Connection) -> int:
+    """Every birth into a candidate row, and whatever changed since the last time."""
+    started, swept = time.monotonic(), 0
+    with session.meter("workers") as meter:
+
+        def tell(progress: Progress) -> None:
+            nonlocal swept
+            swept += progress.step.seen
+            meter(f"{progress.source}, {swept:,} rows", min(swept, rows_of), rows_of)
+
+        (rows_of,) = one(connection, "SELECT greatest(count(*), 1) FROM public.birth_registry")
+        supervisor = Supervisor(
+            connection=connection,
+            workers=worker_names([]),
+            instance="demo",
+            mode="until idle",
+            stop=threading.Event(),
+            tell=tell,
+        )
+        seen = supervisor.run()
+    session.say(f"4. workers: {seen:,} rows swept in {time.monotonic() - started:.1f} s, each into a candidate row")
+    return seen
 
 
 def _open_gates(session: Session) -> None:

@@ -55,7 +55,7 @@ GRANT SELECT ON public.governance_source, public.gov_worker_cursor, public.gover
 GRANT SELECT ON public.governance_source, public.gov_worker_cursor TO oneroof_operator, oneroof_approver, oneroof_console;
 GRANT INSERT, UPDATE ON public.governance_candidate_state, public.gov_worker_cursor TO oneroof_worker;
 GRANT INSERT, DELETE ON public.governance_open_row TO oneroof_worker;
-GRANT SELECT ON public.v_gate_state, public.v_person, public.v_request
+GRANT SELECT ON public.v_gate_state, public.v_person, public.v_request, public.v_worker_status
   TO oneroof_reader, oneroof_operator, oneroof_approver, oneroof_console;
 
 GRANT EXECUTE ON FUNCTION public.gov_now() TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver,

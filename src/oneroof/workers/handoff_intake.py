@@ -39,6 +39,8 @@ class HandoffIntake:
     batch: int = BATCH
     sweep_interval: float = SWEEP_INTERVAL
     statement: str | None = None
+    windows_closed: int = field(default=0, init=False)
+    horizon_pinned: bool = field(default=False, init=False)
     _blocks: int = field(default=MOST_BLOCKS, init=False)
 
     def run_once(self) -> Step:
@@ -91,6 +93,7 @@ class HandoffIntake:
         (total,) = one(self.connection, queries("cursor")["blocks"], {"relation": name})
         if first >= total:
             cursor.close_window(self.connection, here, phase="incremental")
+            self.windows_closed += 1
             return Step(seen=0, written=0, idle=False)
         parameters = {**bounds.parameters(), "first": first, "last": min(first + self._blocks, total)}
         (count,) = one_of(self.connection, tail.block_count(self.source, bounds), parameters)
@@ -123,7 +126,8 @@ class HandoffIntake:
         return Step(seen=read, written=written, idle=read == 0)
 
     def _due(self, here: Cursor, horizon: Horizon) -> bool:
-        if here.frontier is not None and here.frontier >= horizon.xid:
+        self.horizon_pinned = here.frontier is not None and here.frontier >= horizon.xid
+        if self.horizon_pinned:
             return False
         (rested,) = one(self.connection, queries("cursor")["rested"], self._who())
         return float(rested) >= self.sweep_interval

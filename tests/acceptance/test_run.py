@@ -1,0 +1,105 @@
+"""`oneroof run` and `status` as a user meets them: real processes, real signals, real kills."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from bed import as_user, command, connect, eventually, spawn
+from oneroof import approvals, gates
+from oneroof.db import Connection, one
+
+LEFT = """SELECT count(*) FROM birth_registry AS b
+          WHERE NOT EXISTS (SELECT FROM governance_candidate_state AS c
+                            WHERE c.candidate_key = b.collection_name || ':' || b.entity_code)"""
+OURS = "FROM queue_heartbeat WHERE executor_name LIKE 'gov%'"
+
+
+def open_gate(dsn: str) -> None:
+    with connect(as_user(dsn, "requester")) as asking, connect(as_user(dsn, "approver")) as deciding:
+        approvals.decide(deciding, gates.request(asking, "governance.workers_enabled", reason="x"), "approved")
+
+
+def leases(connection: Connection) -> int:
+    (held,) = one(connection, f"SELECT count(*) {OURS} AND lease_owner IS NOT NULL")
+    return int(held)
+
+
+def test_a_closed_gate_is_exit_3(installed_database: str) -> None:
+    """With --once and --until-idle; and an unknown worker is wrong usage."""
+    for flag in ("--once", "--until-idle"):
+        ran = command("run", flag, dsn=installed_database)
+        assert ran.code == 3
+        assert "oneroof gate request governance.workers_enabled" in ran.err
+    assert command("run", "nobody", "--once", dsn=installed_database).code == 2
+
+
+def test_until_idle_sweeps_and_then_absorbs_what_changes(installed_database: str) -> None:
+    """First every birth, then only what is new or changed, deterministic counters, leases given back."""
+    open_gate(installed_database)
+    first = command("run", "--until-idle", "--json", dsn=installed_database)
+    assert first.code == 0, first.err
+    with connect(installed_database) as admin:
+        (rows,) = one(admin, "SELECT count(*) FROM birth_registry")
+        assert first.json["executors"]["gov_backfill_sweep:birth_registry"] == rows
+        assert one(admin, LEFT) == (0,)
+        assert leases(admin) == 0
+        admin.execute("INSERT INTO birth_registry (collection_name, entity_code, born_at) VALUES ('new', 'one', NULL)")
+        admin.execute("UPDATE birth_registry SET status = 'retired' WHERE id = 3")
+        second = command("run", "handoff_intake", "--until-idle", "--json", dsn=installed_database)
+        assert second.code == 0, second.err
+        assert one(admin, LEFT) == (0,)
+        dirty = admin.execute("SELECT dirty_reason FROM governance_candidate_state WHERE dirty ORDER BY 1").fetchall()
+        assert dirty == [("object_born",), ("source_row_changed",)]
+        (seen,) = one(admin, "SELECT events_seen FROM gov_worker_cursor WHERE worker_name = 'gov_backfill_sweep'")
+        assert seen == rows
+    status = command("status", "--json", dsn=as_user(installed_database, "viewer"))
+    assert status.code == 0, status.err
+    assert {row["state"] for row in status.json["workers"]} == {"released"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_batch_and_gives_the_leases_back(installed_database: str, number: signal.Signals) -> None:
+    """A running supervisor follows births as they come; asked to stop, it leaves no lease behind."""
+    open_gate(installed_database)
+    process = spawn("run", "--instance", "tester", dsn=installed_database)
+    with connect(installed_database) as admin:
+        eventually(lambda: one(admin, LEFT) == (0,), what="the sweep")
+        admin.execute("INSERT INTO birth_registry (collection_name, entity_code, born_at) VALUES ('new', 'one', now())")
+        eventually(lambda: one(admin, LEFT) == (0,), what="the new birth")
+        (owner,) = one(admin, f"SELECT min(lease_owner) {OURS}")
+        assert owner.startswith("tester/")
+        process.send_signal(number)
+        _, err = process.communicate(timeout=30)
+        assert process.returncode == 128 + number, err
+        assert leases(admin) == 0
+
+
+@pytest.mark.slow
+def test_doc39_10_1_a_killed_sweep_is_finished_by_the_next(estate_database: str) -> None:
+    """kill -9 in the middle: after the lease has run out another instance does exactly the rest."""
+    assert command("install", dsn=estate_database).code == 0
+    open_gate(estate_database)
+    with connect(estate_database) as admin:
+        admin.execute(
+            "INSERT INTO birth_registry (collection_name, entity_code, born_at)"
+            " SELECT 'many', n, now() - n * interval '1 second' FROM generate_series(1, 200000) AS n"
+        )
+        process = spawn("run", "backfill_sweep", dsn=estate_database)
+        seen = "SELECT coalesce(max(events_seen), 0) FROM gov_worker_cursor"
+        eventually(lambda: one(admin, seen)[0] > 10_000, what="the sweep to be under way")
+        process.kill()
+        process.communicate()
+        (done,) = one(admin, seen)
+        (rows,) = one(admin, "SELECT count(*) FROM birth_registry")
+        assert done < rows
+        held = command("run", "backfill_sweep", "--until-idle", dsn=estate_database)
+        assert held.code == 5, held.err
+        admin.execute("UPDATE queue_heartbeat SET last_tick_at = last_tick_at - interval '1 hour'")
+        assert command("status", dsn=estate_database).code == 1
+        rest = command("run", "backfill_sweep", "--until-idle", "--json", dsn=estate_database)
+        assert rest.code == 0, rest.err
+        assert rest.json["seen"] <= rows - done + 5_000
+        assert one(admin, LEFT) == (0,)
+        assert one(admin, seen) == (rows,)
