@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
 from oneroof import gates, lease
 from oneroof import source as sources
 from oneroof.db import Connection
-from oneroof.errors import HeldElsewhere, Refused, Usage
+from oneroof.errors import HeldElsewhere, OneroofError, Refused, Usage
 from oneroof.source import INVENTORY, Source
 from oneroof.worker import Step
 from oneroof.workers import backfill_sweep, handoff_intake
@@ -71,8 +72,10 @@ class Supervisor:
             return self._rounds()
         finally:
             for executor in self._executors:
-                if executor.running is not None and not self.connection.closed:
-                    lease.release(self.connection, executor.running.lease)
+                # A connection that was cut or interrupted cannot give anything back; then the lease runs out.
+                if executor.running is not None:
+                    with suppress(OneroofError):
+                        lease.release(self.connection, executor.running.lease)
 
     def _rounds(self) -> int:
         seen, pause = 0, BUSY

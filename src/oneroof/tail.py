@@ -113,7 +113,7 @@ def fast_batch(source: Source, bounds: Bounds) -> sql.Composed | None:
         return None
     column = _column(source.timestamp_column)
     since = sql.SQL(f"%(since)s::text::{source.types[source.timestamp_column]}")
-    recent = sql.SQL("(%(since)s::text IS NULL OR {} >= {})").format(column, since)
+    recent = sql.SQL("{} >= {}").format(column, since)
     order = sql.SQL("ORDER BY {}").format(sql.SQL(", ").join([column, *map(_column, source.key_columns)]))
     return rows(source, where=sql.SQL(" AND ").join([recent, in_window(bounds), _unseen(source)]), order=order)
 

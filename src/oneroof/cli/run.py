@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import platform
+import signal
 import threading
 import time
+from types import FrameType
 
 import typer
 
@@ -35,6 +37,7 @@ def run(
     if once and until_idle:
         raise Usage("--once or --until-idle, not both")
     mode: Mode = "once" if once else "until idle" if until_idle else "for ever"
+    stop = _stop_on_signal()
     totals: dict[str, int] = {}
     started = time.monotonic()
     connection = session.connect_installed()
@@ -51,12 +54,27 @@ def run(
             workers=worker_names(workers or []),
             instance=instance or platform.node() or "oneroof",
             mode=mode,
-            stop=threading.Event(),
+            stop=stop,
             tell=tell,
         )
         seen = supervisor.run()
     document = {"seen": seen, "executors": totals, "seconds": round(time.monotonic() - started, 3)}
     session.emit(document, lambda out: out.print(f"{seen:,} rows seen in {document['seconds']} s"))
+
+
+def _stop_on_signal() -> threading.Event:
+    """The first signal ends the batch at hand; a second one ends at once, as everywhere else."""
+    stop = threading.Event()
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        del number, frame
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, hear)
+    return stop
 
 
 def status(ctx: typer.Context) -> None:

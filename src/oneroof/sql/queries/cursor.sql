@@ -53,10 +53,11 @@ FROM (SELECT relid FROM pg_partition_tree(%(relation)s::text::regclass) WHERE is
       UNION SELECT %(relation)s::text::regclass) AS t
 
 -- since --
-SELECT CASE WHEN isfinite(last_watermark_ts)
-            THEN (least(last_watermark_ts, (SELECT min(xact_start) FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend'))
-                  - %(overlap)s::interval)::timestamp::text END
-FROM public.gov_worker_cursor WHERE worker_name = %(worker)s AND source_name = %(source)s
+-- Where the fast lane begins: a little behind the latest row, and not after the oldest open transaction began.
+SELECT (least(coalesce(c.last_watermark_ts, c.frontier_at),
+              (SELECT min(xact_start) FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend'))
+        - %(overlap)s::interval)::timestamp::text
+FROM public.gov_worker_cursor AS c WHERE c.worker_name = %(worker)s AND c.source_name = %(source)s
 
 -- rested --
 SELECT coalesce(extract(epoch FROM public.gov_now() - frontier_at), 1e9)::float8
