@@ -37,6 +37,7 @@ def logins(installed_database: str) -> Iterator[Logins]:
         yield Logins(installed_database, stack)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "signature",
     [
@@ -77,6 +78,7 @@ def test_a_planted_overload_is_never_called(logins: Logins, signature: str) -> N
         migrate.upgrade(admin, settings=SETTINGS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "planted",
     [
@@ -264,6 +266,7 @@ def test_doctor_knows_which_index_a_keyset_can_use(installed_database: str, inde
     assert found["birth_registry"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "dsn",
     [
@@ -280,6 +283,7 @@ def test_an_unreadable_dsn_is_not_repeated(dsn: str) -> None:
         assert "geheim" not in ran.out + ran.err
 
 
+@pytest.mark.slow
 def test_bad_words_are_wrong_usage(installed_database: str) -> None:
     """Bytes that are no text, numbers that are no ids, rates without end: a sentence and exit 2."""
     for words in (
@@ -299,6 +303,7 @@ def test_a_client_in_another_encoding_is_understood(lone_bed: Bed) -> None:
         assert command("install", dsn=lone_bed.dsn(name), env={"PGCLIENTENCODING": "LATIN1"}).code == 0
 
 
+@pytest.mark.slow
 def test_an_approver_who_does_not_exist_stops_the_install_before_it_begins(estate_database: str) -> None:
     """Nothing is installed, and it says so."""
     ran = command("install", "--approver", "nobody_at_all", dsn=estate_database)

@@ -24,6 +24,7 @@ def totals(connection: Connection) -> dict[str, int]:
     return {"births": births, "certified": certified, "retired": retired, "changes": changes}
 
 
+@pytest.mark.slow
 def test_the_rate_and_the_mix_are_as_asked(estate_database: str) -> None:
     """400 a second for one second: 60 % births, and what is counted is what is in the tables."""
     with connect(estate_database) as connection:
@@ -50,6 +51,7 @@ def test_the_rate_and_the_mix_are_as_asked(estate_database: str) -> None:
         assert codes == rows
 
 
+@pytest.mark.slow
 def test_ticks_are_short_and_leave_no_transaction_open(estate_database: str) -> None:
     """Between ticks the session is idle, so the load never pins the tail's horizon (design §3)."""
     with connect(estate_database) as connection, connect(estate_database) as other:
@@ -69,6 +71,7 @@ def test_ticks_are_short_and_leave_no_transaction_open(estate_database: str) -> 
         assert set(states) == {"idle"}
 
 
+@pytest.mark.slow
 def test_a_late_tick_catches_up(estate_database: str) -> None:
     """A consumer that stalls between ticks does not lower the rate."""
 
@@ -106,6 +109,7 @@ def test_an_interrupt_inside_a_tick_leaves_whole_ticks(estate_database: str) -> 
         assert live(connection, rate=100, seconds=0.2).issued == 20
 
 
+@pytest.mark.slow
 def test_two_loads_at_once_do_not_wait_for_each_other(estate_database: str) -> None:
     """Rows that the other holds are passed over: no deadlock, both keep their rate."""
     with connect(estate_database) as first, connect(estate_database) as second:

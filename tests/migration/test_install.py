@@ -300,6 +300,7 @@ def test_uninstall_leaves_the_channels_in_order(installed_database: str) -> None
         assert [(number, left[number]) for number, _ in host] == host
 
 
+@pytest.mark.slow
 def test_uninstall_tells_and_exports_what_stays(installed_database: str, tmp_path: Path) -> None:
     """The rows of ours in shared channels are counted first, and exported whole with those of our own tables."""
     with psycopg.connect(as_user(installed_database, "requester"), autocommit=True) as asking:
