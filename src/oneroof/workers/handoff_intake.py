@@ -14,6 +14,7 @@ from typing import Any
 from psycopg import sql
 
 from oneroof import cursor, tail
+from oneroof.candidate import NO_RULESET
 from oneroof.cursor import Cursor, Horizon
 from oneroof.db import Connection, one, queries
 from oneroof.lease import Lease
@@ -115,7 +116,7 @@ class HandoffIntake:
         self, here: Cursor, rows: sql.Composed, parameters: dict[str, Any], *, at: dict[str, Any] | None
     ) -> Step:
         statement = sql.SQL(self.statement or queries("intake")[self.source.source_kind]).format(rows=rows)
-        given = {"batch": self.batch, **parameters, **self._who()}
+        given = {"batch": self.batch, "ruleset": NO_RULESET, **parameters, **self._who()}
         read, written, mark_ts, mark_key = one_of(self.connection, statement, given)
         if read:
             watermark = None if mark_ts is None else (mark_ts, mark_key)

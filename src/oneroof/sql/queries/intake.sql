@@ -8,7 +8,7 @@ put AS (
   INSERT INTO public.governance_candidate_state AS c
     (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, grain, dirty, dirty_reason,
      dirtied_at)
-  SELECT DISTINCT ON (candidate_key) candidate_key, 'none', group_key, %(source)s, source_key, source_version, facts_hash, grain,
+  SELECT DISTINCT ON (candidate_key) candidate_key, %(ruleset)s, group_key, %(source)s, source_key, source_version, facts_hash, grain,
          true, 'object_born', public.gov_now()
   FROM batch ORDER BY candidate_key, place
   ON CONFLICT (candidate_key) DO UPDATE
