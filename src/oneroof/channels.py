@@ -15,7 +15,14 @@ from psycopg import sql
 from oneroof.db import Connection, queries, transaction
 from oneroof.errors import Usage
 
-OURS = ("governance_person", "governance_person_login", "governance_request", "governance_gate_opening")
+OURS = (
+    "governance_person",
+    "governance_person_login",
+    "governance_request",
+    "governance_gate_opening",
+    "governance_source",
+    "gov_worker_cursor",
+)
 
 
 def remaining(connection: Connection) -> dict[str, int]:

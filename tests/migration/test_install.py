@@ -13,7 +13,7 @@ from psycopg import sql
 
 from bed import SETTINGS, Bed, as_user, command, connect, eventually
 from catalog import everything
-from oneroof import approvals, gates, migrate, people, script
+from oneroof import approvals, channels, gates, lease, migrate, people, script
 from oneroof.errors import OneroofError, Refused, Unavailable, Wrong
 from oneroof.estate.build import build
 
@@ -283,7 +283,7 @@ def test_the_printed_script_is_the_install(lone_bed: Bed) -> None:
 
 
 def test_uninstall_leaves_the_channels_in_order(installed_database: str) -> None:
-    """No gate that we opened stays true in dot_config, no request of ours stays pending, the host's own do."""
+    """No gate that we opened stays true, no request of ours pending, no lease held; the host's own are as they were."""
     with (
         connect(installed_database) as connection,
         connect(as_user(installed_database, "requester")) as asking,
@@ -292,7 +292,11 @@ def test_uninstall_leaves_the_channels_in_order(installed_database: str) -> None
         host = connection.execute("SELECT id, status FROM approval_requests ORDER BY id").fetchall()
         approvals.decide(deciding, gates.request(asking, "governance.emit_enabled", reason="x"), "approved")
         pending = gates.request(asking, "governance.apply_enabled", reason="x")
+        lease.claim(connection, "gov_backfill_sweep:birth_registry", instance="test")
+        assert channels.remaining(connection)["queue_heartbeat"] == 1
         migrate.uninstall(connection, settings=SETTINGS)
+        held = "SELECT lease_owner FROM queue_heartbeat WHERE executor_name LIKE 'gov_backfill%'"
+        assert connection.execute(held).fetchall() == [(None,)]
         rows = connection.execute("SELECT value FROM dot_config WHERE key = 'governance.emit_enabled'").fetchall()
         assert rows == [("false",)]
         left: dict[int, str] = dict(connection.execute("SELECT id, status FROM approval_requests").fetchall())
