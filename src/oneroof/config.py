@@ -49,7 +49,6 @@ class Settings(BaseSettings):
     lock_timeout: float = Field(
         default=5.0, gt=0, le=600, description="seconds DDL waits for a lock and then gives way"
     )
-    read_timeout: float = Field(default=5.0, gt=0, le=5, description="seconds a read may take (never more than 5)")
     connect_timeout: int = Field(default=10, ge=2, le=600, description="seconds to wait for a connection")
 
     @classmethod

@@ -144,7 +144,7 @@ def test_doctor_exits_0_or_1(installed_database: str, empty_database: str) -> No
 
 def test_config_show_lists_value_default_and_origin(tmp_path: Path) -> None:
     """Every setting, with a password blanked, from the four places a setting can come from."""
-    (tmp_path / "oneroof.toml").write_text("read_timeout = 3.5\n")
+    (tmp_path / "oneroof.toml").write_text("connect_timeout = 7\n")
     env = {"ONEROOF_HOME": str(tmp_path), "ONEROOF_LOCK_TIMEOUT": "7"}
     ran = command("config", "show", "--json", "--dsn", "host=h password=geheim dbname=d", env=env)
     rows = {row["name"]: row for row in ran.json}
@@ -152,14 +152,14 @@ def test_config_show_lists_value_default_and_origin(tmp_path: Path) -> None:
     assert rows["dsn"]["origin"] == "command line"
     assert (rows["lock_timeout"]["value"], rows["lock_timeout"]["default"]) == ("7.0", "5.0")
     assert rows["lock_timeout"]["origin"] == "environment (ONEROOF_LOCK_TIMEOUT)"
-    assert rows["read_timeout"]["origin"].endswith("oneroof.toml")
+    assert rows["connect_timeout"]["origin"].endswith("oneroof.toml")
     assert rows["pg_linger"]["origin"] == "default"
     assert "geheim" not in ran.out + ran.err
     assert command("config", "show", env=env).code == 0
-    (tmp_path / "oneroof.toml").write_text("raed_timeout = 3.5\n")
+    (tmp_path / "oneroof.toml").write_text("conect_timeout = 3.5\n")
     wrong = command("config", "show", env=env)
     assert wrong.code == 2
-    assert "raed_timeout" in wrong.err
+    assert "conect_timeout" in wrong.err
 
 
 def test_install_print_needs_no_connection() -> None:

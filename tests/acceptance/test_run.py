@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
 
 import pytest
 
-from bed import as_user, command, connect, eventually, spawn
+from bed import Bed, as_user, command, connect, eventually, spawn
 from oneroof import approvals, gates
 from oneroof.db import Connection, one
 
@@ -26,6 +27,13 @@ def leases(connection: Connection) -> int:
     return int(held)
 
 
+@pytest.fixture
+def lone_database(lone_bed: Bed) -> Iterator[str]:
+    """An installed estate in a cluster of its own: elsewhere another test's transaction may pin the horizon."""
+    with lone_bed.database(lone_bed.installed()) as name:
+        yield lone_bed.dsn(name)
+
+
 def test_a_closed_gate_is_exit_3(installed_database: str) -> None:
     """With --once and --until-idle; and an unknown worker is wrong usage."""
     for flag in ("--once", "--until-idle"):
@@ -35,26 +43,26 @@ def test_a_closed_gate_is_exit_3(installed_database: str) -> None:
     assert command("run", "nobody", "--once", dsn=installed_database).code == 2
 
 
-def test_until_idle_sweeps_and_then_absorbs_what_changes(installed_database: str) -> None:
+def test_until_idle_sweeps_and_then_absorbs_what_changes(lone_database: str) -> None:
     """First every birth, then only what is new or changed, deterministic counters, leases given back."""
-    open_gate(installed_database)
-    first = command("run", "--until-idle", "--json", dsn=installed_database)
+    open_gate(lone_database)
+    first = command("run", "--until-idle", "--json", dsn=lone_database)
     assert first.code == 0, first.err
-    with connect(installed_database) as admin:
+    with connect(lone_database) as admin:
         (rows,) = one(admin, "SELECT count(*) FROM birth_registry")
         assert first.json["executors"]["gov_backfill_sweep:birth_registry"] == rows
         assert one(admin, LEFT) == (0,)
         assert leases(admin) == 0
         admin.execute("INSERT INTO birth_registry (collection_name, entity_code, born_at) VALUES ('new', 'one', NULL)")
         admin.execute("UPDATE birth_registry SET status = 'retired' WHERE id = 3")
-        second = command("run", "handoff_intake", "--until-idle", "--json", dsn=installed_database)
+        second = command("run", "handoff_intake", "--until-idle", "--json", dsn=lone_database)
         assert second.code == 0, second.err
         assert one(admin, LEFT) == (0,)
         dirty = admin.execute("SELECT dirty_reason FROM governance_candidate_state WHERE dirty ORDER BY 1").fetchall()
         assert dirty == [("object_born",), ("source_row_changed",)]
         (seen,) = one(admin, "SELECT events_seen FROM gov_worker_cursor WHERE worker_name = 'gov_backfill_sweep'")
         assert seen == rows
-    status = command("status", "--json", dsn=as_user(installed_database, "viewer"))
+    status = command("status", "--json", dsn=as_user(lone_database, "viewer"))
     assert status.code == 0, status.err
     assert {row["state"] for row in status.json["workers"]} == {"released"}
 
@@ -77,16 +85,15 @@ def test_a_signal_ends_the_batch_and_gives_the_leases_back(installed_database: s
 
 
 @pytest.mark.slow
-def test_doc39_10_1_a_killed_sweep_is_finished_by_the_next(estate_database: str) -> None:
+def test_doc39_10_1_a_killed_sweep_is_finished_by_the_next(lone_database: str) -> None:
     """kill -9 in the middle: after the lease has run out another instance does exactly the rest."""
-    assert command("install", dsn=estate_database).code == 0
-    open_gate(estate_database)
-    with connect(estate_database) as admin:
+    open_gate(lone_database)
+    with connect(lone_database) as admin:
         admin.execute(
             "INSERT INTO birth_registry (collection_name, entity_code, born_at)"
             " SELECT 'many', n, now() - n * interval '1 second' FROM generate_series(1, 200000) AS n"
         )
-        process = spawn("run", "backfill_sweep", dsn=estate_database)
+        process = spawn("run", "backfill_sweep", dsn=lone_database)
         seen = "SELECT coalesce(max(events_seen), 0) FROM gov_worker_cursor"
         eventually(lambda: one(admin, seen)[0] > 10_000, what="the sweep to be under way")
         process.kill()
@@ -94,11 +101,11 @@ def test_doc39_10_1_a_killed_sweep_is_finished_by_the_next(estate_database: str)
         (done,) = one(admin, seen)
         (rows,) = one(admin, "SELECT count(*) FROM birth_registry")
         assert done < rows
-        held = command("run", "backfill_sweep", "--until-idle", dsn=estate_database)
+        held = command("run", "backfill_sweep", "--until-idle", dsn=lone_database)
         assert held.code == 5, held.err
         admin.execute("UPDATE queue_heartbeat SET last_tick_at = last_tick_at - interval '1 hour'")
-        assert command("status", dsn=estate_database).code == 1
-        rest = command("run", "backfill_sweep", "--until-idle", "--json", dsn=estate_database)
+        assert command("status", dsn=lone_database).code == 1
+        rest = command("run", "backfill_sweep", "--until-idle", "--json", dsn=lone_database)
         assert rest.code == 0, rest.err
         assert rest.json["seen"] <= rows - done + 5_000
         assert one(admin, LEFT) == (0,)

@@ -29,13 +29,13 @@ def test_the_strongest_place_wins(home: Path, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("ONEROOF_READ_TIMEOUT", "6", "read_timeout"),
+        ("ONEROOF_CONNECT_TIMEOUT", "1", "connect_timeout"),
         ("ONEROOF_LOCK_TIMEOUT", "soon", "lock_timeout"),
         ("ONEROOF_PG_LINGER", "-1", "pg_linger"),
     ],
 )
 def test_a_wrong_setting_is_named(monkeypatch: pytest.MonkeyPatch, name: str, value: str, said: str) -> None:
-    """A read may never take more than five seconds, whoever asks."""
+    """By its name, with what is wrong with it."""
     monkeypatch.setenv(name, value)
     with pytest.raises(Usage, match=said):
         config.load()

@@ -6,7 +6,7 @@ DECLARE
   purposes CONSTANT jsonb := jsonb_build_object(
     'oneroof_owner',    'owns the objects and the SECURITY DEFINER functions; no person or process logs in as it',
     'oneroof_reader',   'may SELECT, nothing else',
-    'oneroof_worker',   'reads sources; writes only through functions',
+    'oneroof_worker',   'reads sources and writes its own state; writes the host only through functions',
     'oneroof_operator', 'reads and requests',
     'oneroof_approver', 'reads and decides what another person requested',
     'oneroof_executor', 'applies what was approved',

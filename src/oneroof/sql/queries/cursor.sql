@@ -43,7 +43,7 @@ UPDATE public.gov_worker_cursor SET frontier = %(frontier)s::xid8, frontier_at =
 WHERE worker_name = %(worker)s AND source_name = %(source)s
 
 -- backfilled --
-SELECT frontier::text::bigint, cluster_identity, watermark_text FROM public.gov_worker_cursor
+SELECT frontier::text::bigint FROM public.gov_worker_cursor
 WHERE worker_name = 'gov_backfill_sweep' AND source_name = %(source)s AND frontier IS NOT NULL
 
 -- blocks --
