@@ -53,6 +53,9 @@ GRANT SELECT ON public.governance_person, public.governance_person_login, public
 GRANT SELECT ON public.governance_source, public.gov_worker_cursor, public.governance_open_row,
   public.governance_candidate_state TO oneroof_reader, oneroof_worker;
 GRANT SELECT ON public.governance_source, public.gov_worker_cursor TO oneroof_operator, oneroof_approver, oneroof_console;
+GRANT SELECT ON public.governance_worker_policy, public.governance_finding_type, public.governance_finding,
+  public.governance_retry TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_console;
+GRANT UPDATE ON public.governance_worker_policy TO oneroof_operator;
 GRANT INSERT, UPDATE ON public.governance_candidate_state, public.gov_worker_cursor TO oneroof_worker;
 GRANT INSERT, DELETE ON public.governance_open_row TO oneroof_worker;
 GRANT SELECT ON public.v_gate_state, public.v_person, public.v_request, public.v_worker_status

@@ -1,3 +1,7 @@
+DROP TABLE public.governance_retry;
+DROP TABLE public.governance_finding;
+DROP TABLE public.governance_finding_type;
+DROP TABLE public.governance_worker_policy;
 DROP TABLE public.governance_lease;
 DROP TABLE public.governance_candidate_state;
 DROP TABLE public.governance_open_row;

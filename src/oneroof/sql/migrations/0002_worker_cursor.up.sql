@@ -100,3 +100,85 @@ CREATE TABLE public.governance_lease (
   executor_name text PRIMARY KEY
 );
 COMMENT ON TABLE public.governance_lease IS 'the key that queue_heartbeat may not have: whoever locks the row may change the lease';
+
+-- How each worker may behave: data that an operator changes, not settings of a process (doc 31 §11, doc 39 §39.7).
+CREATE TABLE public.governance_worker_policy (
+  worker_name           text PRIMARY KEY,
+  paused_at             timestamptz,
+  paused_by             name,
+  batch_size            integer NOT NULL DEFAULT 5000 CHECK (batch_size BETWEEN 1 AND 50000),
+  rows_per_second       integer CHECK (rows_per_second > 0),
+  off_peak_from         time,
+  off_peak_to           time,
+  sweep_interval        interval NOT NULL DEFAULT '10 seconds' CHECK (sweep_interval > '0'),
+  lease_ttl             interval NOT NULL DEFAULT '30 seconds' CHECK (lease_ttl BETWEEN '1 second' AND '1 hour'),
+  attempts              integer NOT NULL DEFAULT 5 CHECK (attempts BETWEEN 1 AND 100),
+  backoff_first         interval NOT NULL DEFAULT '1 second' CHECK (backoff_first > '0'),
+  backoff_most          interval NOT NULL DEFAULT '5 minutes' CHECK (backoff_most >= backoff_first),
+  dlq_limit             integer NOT NULL DEFAULT 100 CHECK (dlq_limit > 0),
+  lag_limit             interval NOT NULL DEFAULT '5 minutes' CHECK (lag_limit > '0'),
+  lock_wait_limit       integer NOT NULL DEFAULT 5 CHECK (lock_wait_limit > 0),
+  replication_lag_limit bigint NOT NULL DEFAULT 268435456 CHECK (replication_lag_limit > 0),
+  error_limit           real NOT NULL DEFAULT 0.5 CHECK (error_limit > 0 AND error_limit <= 1),
+  CHECK ((off_peak_from IS NULL) = (off_peak_to IS NULL))
+);
+COMMENT ON TABLE public.governance_worker_policy IS 'pace, limits and pause of each worker; they hold for every process that runs it';
+COMMENT ON COLUMN public.governance_worker_policy.off_peak_from IS 'works only from here to off_peak_to, UTC; may span midnight';
+COMMENT ON COLUMN public.governance_worker_policy.lock_wait_limit IS 'sessions waiting for a lock, above which work pauses';
+COMMENT ON COLUMN public.governance_worker_policy.replication_lag_limit IS 'bytes that a standby is behind, above which work pauses';
+COMMENT ON COLUMN public.governance_worker_policy.error_limit IS 'share of our own batches that fail, above which work pauses';
+INSERT INTO public.governance_worker_policy (worker_name) VALUES ('gov_backfill_sweep'), ('gov_handoff_intake');
+
+-- What can be found, and to whom it goes (doc 31 §10, doc 39 §39.0).
+CREATE TABLE public.governance_finding_type (
+  issue_type  text PRIMARY KEY,
+  bucket      text NOT NULL,
+  severity    text NOT NULL CHECK (severity IN ('low', 'medium', 'high', 'critical')),
+  owner_hint  text NOT NULL,
+  description text NOT NULL
+);
+COMMENT ON TABLE public.governance_finding_type IS 'the kinds of finding, with bucket, base severity and default owner';
+INSERT INTO public.governance_finding_type (issue_type, bucket, severity, owner_hint, description) VALUES
+  ('cursor_lag', 'silent_fail', 'medium', 'GOV-SIV', 'a cursor is further behind its source than allowed'),
+  ('cursor_dlq', 'silent_fail', 'high', 'GOV-SIV', 'items failed every attempt and are dead letters'),
+  ('cursor_dlq_overflow', 'silent_fail', 'critical', 'GOV-SIV', 'more dead letters than allowed'),
+  ('cursor_silent_gap', 'silent_fail', 'high', 'GOV-SIV', 'a worker holds a lease and no longer ticks'),
+  ('cursor_lease_conflict', 'silent_fail', 'low', 'GOV-SIV', 'two instances want the same lease, or one lost it at work'),
+  ('cursor_watermark_regression', 'silent_fail', 'high', 'GOV-SIV', 'something tried to move a cursor backwards'),
+  ('cursor_source_error', 'silent_fail', 'high', 'GOV-SIV', 'a source cannot be read or applied at all'),
+  ('backfill_batch_failed', 'silent_fail', 'high', 'GOV-SIV', 'items of a backfill batch failed every attempt'),
+  ('backfill_dlq_overflow', 'silent_fail', 'critical', 'GOV-SIV', 'more dead letters of the backfill than allowed'),
+  ('handoff_dlq_overflow', 'silent_fail', 'critical', 'GOV-SIV', 'more dead letters of the handoff than allowed');
+
+CREATE TABLE public.governance_finding (
+  coalesce_key text PRIMARY KEY,
+  issue_type   text NOT NULL REFERENCES public.governance_finding_type,
+  issue_id     bigint NOT NULL,
+  is_open      boolean NOT NULL,
+  last_seen_at timestamptz NOT NULL
+);
+COMMENT ON TABLE public.governance_finding IS 'the key that system_issues may not have: one row there per coalesce_key, opened and closed through here';
+
+-- Items that failed: each is waiting, dead, done or resolved, and none is ever deleted (doc 39 §39.7).
+CREATE TABLE public.governance_retry (
+  item_id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  worker_name     text NOT NULL,
+  source_name     text NOT NULL,
+  source_key      text NOT NULL,
+  key_mark        text NOT NULL,
+  row_xid         bigint NOT NULL,
+  state           text NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'dead', 'done', 'resolved')),
+  attempts        integer NOT NULL DEFAULT 1,
+  next_attempt_at timestamptz,
+  sqlstate        text NOT NULL,
+  last_error      text NOT NULL,
+  died_at         timestamptz,
+  resolved_by     text,
+  resolution      text,
+  created_at      timestamptz NOT NULL DEFAULT now(),
+  updated_at      timestamptz NOT NULL DEFAULT now(),
+  UNIQUE (worker_name, source_name, key_mark, row_xid)
+);
+COMMENT ON TABLE public.governance_retry IS 'the keys of failed items beside event_pending, which may have none: done + waiting + dead = seen';
+CREATE INDEX governance_retry_due ON public.governance_retry (worker_name, source_name, next_attempt_at) WHERE state = 'waiting';
+CREATE INDEX governance_retry_dead ON public.governance_retry (worker_name, source_name) WHERE state = 'dead';
