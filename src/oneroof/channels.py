@@ -22,6 +22,9 @@ OURS = (
     "governance_gate_opening",
     "governance_source",
     "gov_worker_cursor",
+    "governance_worker_policy",
+    "governance_finding",
+    "governance_retry",
 )
 
 

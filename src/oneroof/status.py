@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 from psycopg.rows import class_row
 
@@ -11,27 +13,75 @@ from oneroof.db import Connection, queries, transaction
 
 @dataclass(frozen=True, slots=True)
 class WorkerStatus:
-    """One worker on one source: how far it is, and whether it lives."""
+    """One worker on one source: how far it is, and whether it lives. Estimates are the planner's, of a first sweep."""
 
     worker_name: str
     source_name: str
     state: str
     phase: str | None
     lease_owner: str | None
+    last_tick_status: str | None
     tick_seconds: float | None
     events_seen: int
     dead_lettered: int
+    waiting: int
+    dead: int
     last_watermark_ts: str | None
     lag_seconds: float | None
     frontier_seconds: float | None
     frontier_xids: int | None
     window_open: bool
+    is_finished: bool
+    is_late: bool
+    pinned_by: str | None
+    batches_done: int
+    batches_estimate: int | None
+    rows_estimate: int | None
+    last_run_at: datetime | None
+    last_run_summary: dict[str, Any]
 
 
-def workers(connection: Connection) -> list[WorkerStatus]:
-    """Every cursor that there is."""
-    with (
-        transaction(connection, doing="reading the status", read_only=True, statement_timeout=5),
-        connection.cursor(row_factory=class_row(WorkerStatus)) as cursor,
-    ):
-        return cursor.execute(queries("status")["workers"]).fetchall()
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """What waits: marks not yet judged, verdicts past their time, failed items that wait or are dead."""
+
+    dirty: int
+    stale: int
+    waiting: int
+    dead: int
+
+
+@dataclass(frozen=True, slots=True)
+class HorizonStatus:
+    """Below it everything is finished; and the oldest transaction of somebody else, if there is one."""
+
+    horizon: int
+    horizon_xids: int
+    pinned_by: str | None
+    pinned_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How everything is, in one snapshot's time."""
+
+    workers: list[WorkerStatus]
+    depth: Depth
+    horizon: HorizonStatus
+
+    @property
+    def is_well(self) -> bool:
+        return all(worker.state != "dead" for worker in self.workers)
+
+
+def read(connection: Connection) -> Status:
+    """Every cursor, the depth and the horizon; writes nothing."""
+    named = queries("status")
+    with transaction(connection, doing="reading the status", read_only=True, statement_timeout=5):
+        with connection.cursor(row_factory=class_row(WorkerStatus)) as cursor:
+            workers = cursor.execute(named["workers"]).fetchall()
+        with connection.cursor(row_factory=class_row(Depth)) as cursor:
+            (depth,) = cursor.execute(named["depth"]).fetchall()
+        with connection.cursor(row_factory=class_row(HorizonStatus)) as cursor:
+            (horizon,) = cursor.execute(named["horizon"]).fetchall()
+    return Status(workers=workers, depth=depth, horizon=horizon)

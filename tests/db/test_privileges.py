@@ -33,7 +33,7 @@ def test_no_role_has_more_than_select_on_a_registry(installed_database: str) -> 
 
 
 def test_only_the_owner_writes_channels_and_nobody_job_queue(installed_database: str) -> None:
-    """The narrowest grants: four channels, through functions; event_outbox and job_queue not at all."""
+    """The narrowest grants: five channels, through functions; event_outbox and job_queue not at all."""
     with connect(installed_database) as connection:
         found = connection.execute(
             f"""SELECT DISTINCT c.relname, g.rolname FROM pg_class AS c
@@ -43,7 +43,7 @@ def test_only_the_owner_writes_channels_and_nobody_job_queue(installed_database:
                 JOIN pg_roles AS g ON g.oid = x.grantee AND g.rolname LIKE 'oneroof%'
                 WHERE x.privilege_type IN {WRITES} AND c.relowner <> 'oneroof_owner'::regrole"""
         ).fetchall()
-        written = ("approval_requests", "dot_config", "queue_heartbeat", "registry_changelog")
+        written = ("approval_requests", "dot_config", "queue_heartbeat", "registry_changelog", "system_issues")
         assert sorted(found) == [(name, "oneroof_owner") for name in written]
 
 
@@ -69,6 +69,12 @@ def test_no_role_logs_in_or_has_powers(installed_database: str, role: str) -> No
         ("oneroof_worker", "INSERT INTO job_queue DEFAULT VALUES"),
         ("oneroof_worker", "UPDATE governance_gate_opening SET closed_at = NULL"),
         ("oneroof_worker", "CREATE TABLE mine (x int)"),
+        ("oneroof_worker", "INSERT INTO system_issues (issue_type) VALUES ('x')"),
+        ("oneroof_worker", "SELECT gov_worker_pause('gov_backfill_sweep', true)"),
+        ("oneroof_operator", "UPDATE governance_worker_policy SET batch_size = 1"),
+        ("oneroof_operator", "SELECT gov_audit('a', 'b', 'c')"),
+        ("oneroof_owner", "UPDATE system_issues SET title = 'x'"),
+        ("oneroof_owner", "DELETE FROM system_issues"),
         ("oneroof_reader", "UPDATE dot_config SET value = 'true'"),
         ("oneroof_console", "SELECT FROM birth_registry"),
         ("oneroof_operator", "SELECT gov_request_decide(1::bigint, 'approved', NULL)"),

@@ -17,7 +17,7 @@ import psycopg
 import typer
 
 from oneroof import __version__
-from oneroof.cli import approvals, config, demo, doctor, estate, gate, person, run, schema, source
+from oneroof.cli import approvals, config, demo, doctor, estate, gate, person, policy, run, schema, source, status
 from oneroof.cli.session import ClosedPipe, Session
 from oneroof.errors import OneroofError, Usage, from_database
 
@@ -59,12 +59,13 @@ def root(
     session.as_json = as_json
 
 
-for module in (schema, run, demo, doctor):
+for module in (schema, run, status, policy, demo, doctor):
     module.register(app)
 for name, group in (
     ("estate", estate.app),
     ("person", person.app),
     ("source", source.app),
+    ("policy", policy.app),
     ("gate", gate.app),
     ("approvals", approvals.app),
     ("config", config.app),

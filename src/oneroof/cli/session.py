@@ -10,9 +10,12 @@ import dataclasses
 import json
 import os
 import re
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from types import FrameType
 from typing import Any, ClassVar, Self
 
 from rich.console import Console
@@ -128,6 +131,21 @@ class Session:
         """Progress on stderr: a bar on a terminal, now and then a line elsewhere."""
         with Meter(self.error, title) as meter:
             yield meter
+
+
+def stop_on_signal() -> threading.Event:
+    """The first signal ends what is at hand; a second one ends at once, as everywhere else."""
+    stop = threading.Event()
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        del number, frame
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, hear)
+    return stop
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str | None = None) -> Table:

@@ -9,8 +9,12 @@ GRANT UPDATE (status, decided_by, decided_at, updated_at) ON public.approval_req
 GRANT INSERT, UPDATE (value, updated_at) ON public.dot_config TO oneroof_owner;
 GRANT INSERT, UPDATE (lease_owner, last_tick_at, last_tick_status, ticks_total, updated_at) ON public.queue_heartbeat
   TO oneroof_owner;
+GRANT INSERT (issue_type, bucket, severity, status, title, entity_type, entity_code, owner_ref, coalesce_key, occurrence_count,
+              reopen_count, business_logic_hash, violation_hash, source_system, details, first_seen_at, last_seen_at),
+  UPDATE (status, occurrence_count, reopen_count, details, last_seen_at, resolved_at) ON public.system_issues TO oneroof_owner;
 DO $sequences$
 DECLARE
+  written CONSTANT regclass[] := '{public.registry_changelog, public.approval_requests, public.system_issues}';
   found record;
 BEGIN
   -- Sequences that belong to the columns, and any other that a column's default takes its number from.
@@ -20,11 +24,11 @@ BEGIN
     WHERE s.relkind = 'S' AND (
       EXISTS (SELECT FROM pg_catalog.pg_depend AS d
               WHERE d.objid = s.oid AND d.deptype IN ('a', 'i') AND d.classid = 'pg_catalog.pg_class'::regclass
-                AND d.refobjid IN ('public.registry_changelog'::regclass, 'public.approval_requests'::regclass))
+                AND d.refobjid = ANY (written))
       OR EXISTS (SELECT FROM pg_catalog.pg_attrdef AS f
                  JOIN pg_catalog.pg_depend AS d ON d.classid = 'pg_catalog.pg_attrdef'::regclass AND d.objid = f.oid
                  WHERE d.refobjid = s.oid
-                   AND f.adrelid IN ('public.registry_changelog'::regclass, 'public.approval_requests'::regclass)))
+                   AND f.adrelid = ANY (written)))
   LOOP
     EXECUTE format('GRANT USAGE ON SEQUENCE %s TO oneroof_owner', found.sequence);
   END LOOP;
@@ -54,12 +58,13 @@ GRANT SELECT ON public.governance_source, public.gov_worker_cursor, public.gover
   public.governance_candidate_state TO oneroof_reader, oneroof_worker;
 GRANT SELECT ON public.governance_source, public.gov_worker_cursor TO oneroof_operator, oneroof_approver, oneroof_console;
 GRANT SELECT ON public.governance_worker_policy, public.governance_finding_type, public.governance_finding,
-  public.governance_retry TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_console;
-GRANT UPDATE ON public.governance_worker_policy TO oneroof_operator;
+  public.governance_retry TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_console;
 GRANT INSERT, UPDATE ON public.governance_candidate_state, public.gov_worker_cursor TO oneroof_worker;
 GRANT INSERT, DELETE ON public.governance_open_row TO oneroof_worker;
-GRANT SELECT ON public.v_gate_state, public.v_person, public.v_request, public.v_worker_status
+GRANT SELECT ON public.v_gate_state, public.v_person, public.v_request
   TO oneroof_reader, oneroof_operator, oneroof_approver, oneroof_console;
+GRANT SELECT ON public.v_finding, public.v_governance_depth, public.v_horizon, public.v_worker_status
+  TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_console;
 
 GRANT EXECUTE ON FUNCTION public.gov_now() TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver,
   oneroof_executor, oneroof_console;
@@ -74,5 +79,8 @@ GRANT EXECUTE ON FUNCTION public.gov_request_open(text, text, jsonb, text) TO on
 GRANT EXECUTE ON FUNCTION public.gov_request_decide(bigint, text, text) TO oneroof_approver;
 GRANT EXECUTE ON FUNCTION public.gov_lease_claim(text, text, interval), public.gov_lease_hold(text, text, text),
   public.gov_lease_release(text, text) TO oneroof_worker;
+GRANT EXECUTE ON FUNCTION public.gov_finding_raise(text, text, text, jsonb), public.gov_finding_clear(text, text)
+  TO oneroof_worker, oneroof_operator;
+GRANT EXECUTE ON FUNCTION public.gov_worker_pause(text, boolean), public.gov_policy_set(text, jsonb) TO oneroof_operator;
 GRANT EXECUTE ON FUNCTION public.gov_gate_close(text, text) TO oneroof_operator, oneroof_approver;
 SET LOCAL ROLE NONE;

@@ -82,6 +82,7 @@ CREATE TABLE public.governance_candidate_state (
 );
 COMMENT ON TABLE public.governance_candidate_state IS 'one current row per candidate; a verdict is always of a snapshot, a ruleset and a time';
 CREATE INDEX governance_candidate_state_dirty ON public.governance_candidate_state (group_key) WHERE dirty;
+CREATE INDEX governance_candidate_state_stale ON public.governance_candidate_state (stale_after) WHERE stale_after IS NOT NULL;
 
 -- The three of doc 39 §39.2; a fourth needs no code.
 INSERT INTO public.governance_source
@@ -153,11 +154,12 @@ INSERT INTO public.governance_finding_type (issue_type, bucket, severity, owner_
 CREATE TABLE public.governance_finding (
   coalesce_key text PRIMARY KEY,
   issue_type   text NOT NULL REFERENCES public.governance_finding_type,
-  issue_id     bigint NOT NULL,
+  issue_id     bigint,
   is_open      boolean NOT NULL,
   last_seen_at timestamptz NOT NULL
 );
 COMMENT ON TABLE public.governance_finding IS 'the key that system_issues may not have: one row there per coalesce_key, opened and closed through here';
+CREATE INDEX governance_finding_open ON public.governance_finding (issue_type) WHERE is_open;
 
 -- Items that failed: each is waiting, dead, done or resolved, and none is ever deleted (doc 39 §39.7).
 CREATE TABLE public.governance_retry (

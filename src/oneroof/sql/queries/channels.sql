@@ -9,3 +9,6 @@ SELECT * FROM public.queue_heartbeat WHERE executor_name IN (SELECT executor_nam
 
 -- registry_changelog --
 SELECT * FROM public.registry_changelog WHERE entity_type LIKE 'oneroof.%'
+
+-- system_issues --
+SELECT * FROM public.system_issues WHERE source_system = 'oneroof'

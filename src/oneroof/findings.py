@@ -1,0 +1,85 @@
+"""Findings: what is wrong, as one row of the host's `system_issues` per type and subject (doc 31 §10, doc 39 §39.7).
+
+Raising is idempotent: an open finding is counted, a closed one opens anew, and what was seen a moment ago unchanged is
+not written at all. The database keeps the key unique, whoever raises at once. Raise and clear belong into the
+transaction of whoever found it out; the subject is an executor's name, `worker:source`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from psycopg.rows import class_row
+from psycopg.types.json import Jsonb
+
+from oneroof.db import Connection, one, queries, transaction
+from oneroof.errors import printable, redact
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One that is open, as the host sees it."""
+
+    coalesce_key: str
+    issue_type: str
+    subject: str
+    issue_id: int
+    severity: str | None
+    status: str
+    owner_ref: str | None
+    title: str | None
+    details: dict[str, Any]
+    occurrence_count: int
+    reopen_count: int
+    first_seen_at: datetime
+    last_seen_at: datetime
+
+
+def raise_finding(
+    connection: Connection, issue_type: str, *, subject: str, title: str, details: dict[str, Any]
+) -> bool:
+    """Raise it in the caller's transaction; True if it was not open before."""
+    parameters = {
+        "type": issue_type,
+        "subject": subject,
+        "title": _storable(title),
+        "details": Jsonb(_storable(details)),
+    }
+    (opened,) = one(connection, queries("findings")["raise"], parameters)
+    return bool(opened)
+
+
+def clear_finding(connection: Connection, issue_type: str, *, subject: str) -> bool:
+    """Close it in the caller's transaction; True if it was open."""
+    (was_open,) = one(connection, queries("findings")["clear"], {"type": issue_type, "subject": subject})
+    return bool(was_open)
+
+
+def count_open(connection: Connection) -> int:
+    """How many of ours are open, also inside a caller's transaction."""
+    (count,) = one(connection, queries("findings")["count_open"])
+    return int(count)
+
+
+def listing(connection: Connection, *, limit: int = 500) -> list[Finding]:
+    """The open ones, the worst first; `count_open` says whether the limit left any out."""
+    with (
+        transaction(connection, doing="listing findings", read_only=True, statement_timeout=5),
+        connection.cursor(row_factory=class_row(Finding)) as cursor,
+    ):
+        return cursor.execute(queries("findings")["open"], {"limit": limit}).fetchall()
+
+
+def _storable(value: Any) -> Any:
+    """What a finding quotes may be the very text that PostgreSQL cannot hold, or a connection string."""
+    match value:
+        case str():
+            return redact(printable(value)).encode("utf-8", "replace").decode("utf-8")
+        case dict():
+            return {_storable(key): _storable(each) for key, each in value.items()}
+        case list() | tuple():
+            return [_storable(each) for each in value]
+        case _:
+            return value

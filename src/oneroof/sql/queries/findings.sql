@@ -1,0 +1,15 @@
+-- raise --
+SELECT public.gov_finding_raise(%(type)s::text, %(subject)s::text, %(title)s::text, %(details)s::jsonb)
+
+-- clear --
+SELECT public.gov_finding_clear(%(type)s::text, %(subject)s::text)
+
+-- open --
+SELECT coalesce_key, issue_type, subject, issue_id, severity, status, owner_ref, title, details, occurrence_count, reopen_count,
+       first_seen_at, last_seen_at
+FROM public.v_finding WHERE is_open
+ORDER BY array_position(ARRAY['critical', 'high', 'medium', 'low'], severity), coalesce_key
+LIMIT %(limit)s::bigint
+
+-- count_open --
+SELECT count(*) FROM public.v_finding WHERE is_open

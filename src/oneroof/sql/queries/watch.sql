@@ -1,0 +1,44 @@
+-- reconcile --
+-- In one order for everybody, so that two who watch at once may wait for each other but never in a circle. Details say only
+-- what stays the same while the finding lasts: a changing number would make every look a new occurrence.
+WITH workers AS MATERIALIZED (
+  SELECT s.*, s.worker_name || ':' || s.source_name AS subject FROM public.v_worker_status AS s
+),
+wanted AS MATERIALIZED (
+  SELECT 'cursor_silent_gap' AS issue_type, subject, worker_name || ' no longer ticks on ' || source_name AS title,
+         jsonb_build_object('lease_owner', lease_owner, 'last_tick_at', last_tick_at, 'last_tick_status', last_tick_status) AS details
+  FROM workers WHERE state = 'dead'
+  UNION ALL
+  SELECT 'cursor_lag', subject, worker_name || ' is further behind ' || source_name || ' than allowed',
+         jsonb_build_object('frontier_at', frontier_at, 'frontier', frontier, 'pinned_by', pinned_by)
+  FROM workers WHERE is_late
+),
+over AS MATERIALIZED (
+  SELECT f.issue_type, substr(f.coalesce_key, length(f.issue_type) + 2) AS subject, f.last_seen_at
+  FROM public.governance_finding AS f
+  WHERE f.is_open AND f.issue_type IN ('cursor_silent_gap', 'cursor_lag', 'cursor_lease_conflict', 'cursor_dlq', 'cursor_dlq_overflow',
+                                       'backfill_batch_failed', 'backfill_dlq_overflow', 'handoff_dlq_overflow')
+),
+acts AS MATERIALIZED (
+  SELECT issue_type, subject, title, details, true AS is_wanted FROM wanted
+  UNION ALL
+  SELECT o.issue_type, o.subject, NULL, NULL, false
+  FROM over AS o
+  CROSS JOIN LATERAL (
+    SELECT count(*) AS dead FROM public.governance_retry AS r
+    WHERE r.worker_name = split_part(o.subject, ':', 1) AND r.source_name = regexp_replace(o.subject, '^[^:]*:', '') AND r.state = 'dead'
+  ) AS r
+  LEFT JOIN public.governance_worker_policy AS p ON p.worker_name = split_part(o.subject, ':', 1)
+  WHERE CASE
+    WHEN o.issue_type IN ('cursor_silent_gap', 'cursor_lag')
+      THEN NOT EXISTS (SELECT FROM wanted AS w WHERE w.issue_type = o.issue_type AND w.subject = o.subject)
+    WHEN o.issue_type = 'cursor_lease_conflict' THEN o.last_seen_at < (SELECT public.gov_now()) - interval '2 minutes'
+    WHEN o.issue_type ~ '_overflow$' THEN r.dead <= coalesce(p.dlq_limit, 0)
+    ELSE r.dead = 0
+  END
+  ORDER BY issue_type, subject
+)
+SELECT issue_type || ':' || subject AS coalesce_key, is_wanted,
+       CASE WHEN is_wanted THEN public.gov_finding_raise(issue_type::text, subject::text, title::text, details::jsonb)
+            ELSE public.gov_finding_clear(issue_type::text, subject::text) END AS is_changed
+FROM acts

@@ -1,0 +1,9 @@
+-- Our findings as they stand in the host's system_issues. Open is what we opened and nobody, of ours or the host's, has closed.
+CREATE VIEW public.v_finding AS
+SELECT
+  f.coalesce_key, f.issue_type, substr(f.coalesce_key, length(f.issue_type) + 2) AS subject, i.id AS issue_id,
+  f.is_open AND i.id IS NOT NULL AND i.resolved_at IS NULL AND i.status NOT IN ('resolved', 'closed') AS is_open,
+  i.status, i.severity, i.owner_ref, i.title, i.details, i.occurrence_count, i.reopen_count,
+  i.first_seen_at, f.last_seen_at, i.resolved_at
+FROM public.governance_finding AS f
+LEFT JOIN public.system_issues AS i ON i.id = f.issue_id AND i.coalesce_key = f.coalesce_key;
