@@ -190,9 +190,18 @@ def as_user(dsn: str, user: str) -> str:
 
 def set_clock(connection: Connection, offset: str) -> None:
     """Move the database's clock: every function of ours reads `gov_now()`, which is plain in production."""
+    _replace_clock(connection, f"SELECT clock_timestamp() + interval '{offset}'")
+
+
+def stop_clock(connection: Connection, *, seconds: float) -> None:
+    """Let the database's clock stand, so many seconds after a moment that is the same for all."""
+    _replace_clock(connection, f"SELECT timestamptz '2026-06-01 00:00:00+00' + interval '{seconds} seconds'")
+
+
+def _replace_clock(connection: Connection, body: str) -> None:
     connection.execute(
         sql.SQL(
             "CREATE OR REPLACE FUNCTION public.gov_now() RETURNS timestamptz LANGUAGE sql VOLATILE PARALLEL SAFE "
             "SET search_path = pg_catalog, pg_temp AS {}"
-        ).format(sql.Literal(f"SELECT clock_timestamp() + interval '{offset}'"))
+        ).format(sql.Literal(body))
     )

@@ -122,7 +122,11 @@ def transaction(
     PostgreSQL's; only who builds a whole schema (the estate) asks for another search path.
     """
     with saying(doing), connection.transaction():
-        connection.execute("SELECT pg_catalog.set_config('search_path', %s, true)", (search_path,))
+        # Compiling a statement that is over in milliseconds takes a second, and the planner's guess decides about it.
+        connection.execute(
+            "SELECT pg_catalog.set_config('search_path', %s, true), pg_catalog.set_config('jit', 'off', true)",
+            (search_path,),
+        )
         if read_only:
             connection.execute("SET LOCAL transaction_read_only = on")
         for name, seconds in (("statement_timeout", statement_timeout), ("lock_timeout", lock_timeout)):

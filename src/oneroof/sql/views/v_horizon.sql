@@ -1,5 +1,5 @@
--- The horizon below which every transaction of the cluster is finished, and who keeps it where it is: the oldest xid of
--- another session or of a prepared transaction. The seconds are NULL where this login may not see them.
+-- The horizon below which every transaction of the cluster is finished, and who keeps it where it is:
+-- another session or a prepared transaction. The seconds are NULL where this login may not see them.
 CREATE VIEW public.v_horizon AS
 SELECT
   pg_snapshot_xmin(s.snapshot)::text::bigint AS horizon,
@@ -17,7 +17,8 @@ LEFT JOIN LATERAL (
     SELECT x.transaction, x.prepared, format('prepared transaction %L in database %s', x.gid, x.database)
     FROM pg_catalog.pg_prepared_xacts AS x
   ) AS open
-  -- What began after this snapshot keeps nothing back; age() compares 32-bit xids across their wrap.
-  WHERE age(open.xid) > age(pg_snapshot_xmax(s.snapshot)::xid)
-  ORDER BY age(open.xid) DESC LIMIT 1
+  -- The horizon is the oldest xid still running, so whoever has that very one keeps it there, and nobody else does. Among
+  -- the running a 32-bit xid is unique.
+  WHERE open.xid = pg_snapshot_xmin(s.snapshot)::xid
+  LIMIT 1
 ) AS p ON true;

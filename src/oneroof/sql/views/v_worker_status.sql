@@ -64,7 +64,10 @@ LEFT JOIN LATERAL (
   SELECT (CASE WHEN bool_and(k.reltuples >= 0) THEN sum(k.reltuples) END
           / coalesce(substring(c.source_name FROM '#[0-9]+/([1-9][0-9]*)$')::numeric, 1))::numeric AS estimate
   FROM public.governance_source AS g
-  JOIN pg_catalog.pg_class AS k
-    ON k.relkind <> 'p' AND (k.oid = g.relation OR k.oid IN (SELECT f.relid FROM pg_partition_tree(g.relation) AS f WHERE f.isleaf))
+  -- The tables that hold the rows; an ordinary table is in no partition tree.
+  CROSS JOIN LATERAL (
+    SELECT g.relation AS relid UNION SELECT f.relid FROM pg_partition_tree(g.relation) AS f WHERE f.isleaf
+  ) AS t
+  JOIN pg_catalog.pg_class AS k ON k.oid = t.relid AND k.relkind <> 'p'
   WHERE g.source_name = split_part(c.source_name, '#', 1) AND c.phase = 'seeding'
 ) AS e ON true;

@@ -1,0 +1,259 @@
+"""The watch: a stopped worker is a finding within two TTLs, an idle one never (promise 9, doc 39 §39.6)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from bed import Bed, as_user, connect
+from liveness import WORKER, Actor
+from oneroof import findings, policy
+from oneroof.db import Connection, one, transaction
+from oneroof.errors import Refused
+from oneroof.watch import Seen, watch
+
+GAP = f"cursor_silent_gap:{WORKER}:birth_registry"
+LAG = f"cursor_lag:{WORKER}:birth_registry"
+NOTHING = Seen(raised=[], cleared=[], open=0)
+
+
+@pytest.fixture
+def admin(installed_database: str) -> Iterator[Connection]:
+    with connect(installed_database) as connection:
+        yield connection
+
+
+@pytest.fixture
+def actor(admin: Connection) -> Actor:
+    found = Actor(admin)
+    found.begin()
+    assert found.claim()
+    return found
+
+
+def fail(admin: Connection, *, dead: int) -> None:
+    """Dead letters of the worker that the other tests play."""
+    admin.execute(
+        "INSERT INTO governance_retry"
+        " (worker_name, source_name, source_key, key_mark, row_xid, state, sqlstate, last_error)"
+        " SELECT %s, 'birth_registry', n, n, n, 'dead', '22000', 'x' FROM generate_series(1, %s) AS n",
+        (WORKER, dead),
+    )
+
+
+def test_doc39_10_5_heartbeat(admin: Connection, actor: Actor) -> None:
+    """Stop a worker: the gap is found within two TTLs, said once, and cleared by the first tick of its heir."""
+    actor.at(45)
+    assert watch(admin) == NOTHING
+    actor.at(46)
+    assert watch(admin) == Seen(raised=[GAP], cleared=[], open=1)
+    (found,) = findings.listing(admin)
+    assert (found.issue_type, found.subject, found.severity) == ("cursor_silent_gap", actor.executor, "high")
+    assert found.details["lease_owner"] == "a/1"
+    actor.at(600)
+    assert watch(admin).raised == [LAG]
+    actor.owner = "b/2"
+    assert actor.claim()
+    actor.work("frontier = '200', frontier_at = gov_now()")
+    assert watch(admin) == Seen(raised=[], cleared=[LAG, GAP], open=0)
+    assert watch(admin) == NOTHING
+    actor.at(700)
+    actor.work("frontier_at = gov_now()")
+    assert watch(admin) == Seen(raised=[GAP], cleared=[], open=1)
+    assert findings.listing(admin)[0].reopen_count == 1
+
+
+def test_the_threshold_follows_the_policy(admin: Connection, actor: Actor) -> None:
+    """A worker with a TTL of ten seconds is found within twenty."""
+    policy.set_values(admin, WORKER, {"lease_ttl": "10 seconds"})
+    actor.at(15)
+    assert watch(admin) == NOTHING
+    actor.at(16)
+    assert watch(admin).raised == [GAP]
+
+
+def test_an_idle_worker_is_never_a_finding(admin: Connection, actor: Actor) -> None:
+    """It ticks, and its frontier goes on: an hour of nothing to do."""
+    for seconds in range(0, 3600, 40):
+        actor.at(seconds)
+        actor.tick()
+        actor.work("frontier_at = gov_now()")
+        assert watch(admin) == NOTHING, seconds
+
+
+def test_who_gave_its_lease_back_is_not_dead(admin: Connection, actor: Actor) -> None:
+    """A worker that ended as it should leaves no gap."""
+    admin.execute("SELECT gov_lease_release(%s::text, 'a/1'::text)", (actor.executor,))
+    actor.at(200)
+    assert watch(admin) == NOTHING
+
+
+def test_a_paused_worker_is_neither_silent_nor_late(admin: Connection, actor: Actor) -> None:
+    """Nor what was found before; resumed and still silent, it is found again."""
+    actor.at(400)
+    assert watch(admin) == Seen(raised=[LAG, GAP], cleared=[], open=2)
+    policy.pause(admin, WORKER)
+    assert watch(admin) == Seen(raised=[], cleared=[LAG, GAP], open=0)
+    policy.resume(admin, WORKER)
+    assert watch(admin).raised == [LAG, GAP]
+
+
+def test_a_frontier_too_old_is_lag(admin: Connection, actor: Actor) -> None:
+    """Beyond the limit of the policy, while ticking; also when nobody runs it."""
+    actor.at(300)
+    actor.tick()
+    assert watch(admin) == NOTHING
+    actor.at(301)
+    actor.tick()
+    assert watch(admin) == Seen(raised=[LAG], cleared=[], open=1)
+    assert findings.listing(admin)[0].details["pinned_by"] is None
+    policy.set_values(admin, WORKER, {"lag_limit": "1 hour"})
+    assert watch(admin).cleared == [LAG]
+    admin.execute("SELECT gov_lease_release(%s::text, 'a/1'::text)", (actor.executor,))
+    actor.at(3601)
+    assert watch(admin).raised == [LAG]
+
+
+def test_a_first_sweep_is_never_late(admin: Connection) -> None:
+    """Neither while it has no frontier yet, nor after it has closed its window for good."""
+    seeding = Actor(admin, worker="gov_backfill_sweep")
+    seeding.begin(phase="seeding", frontier=None, window_horizon="500")
+    seeding.work("frontier_at = NULL")
+    done = Actor(admin, worker="gov_backfill_sweep", source="other")
+    done.begin()
+    done.at(9999)
+    assert watch(admin) == NOTHING
+    done.work("window_horizon = '500'")
+    assert watch(admin).raised == ["cursor_lag:gov_backfill_sweep:other"]
+
+
+def test_a_look_that_finds_nothing_new_writes_nothing(admin: Connection, actor: Actor) -> None:
+    """An open finding seen again at once keeps its row version, and the look takes no transaction number."""
+    actor.at(400)
+    watch(admin)
+    version = "SELECT array_agg(ctid::text ORDER BY id) FROM system_issues WHERE source_system = 'oneroof'"
+    before = one(admin, version)
+    with transaction(admin, doing="looking"):
+        assert watch(admin) == Seen(raised=[], cleared=[], open=2)
+        assert one(admin, "SELECT pg_current_xact_id_if_assigned() IS NULL") == (True,)
+    assert one(admin, version) == before
+    actor.at(431)
+    assert watch(admin).raised == []
+    assert {found.occurrence_count for found in findings.listing(admin)} == {2}
+
+
+def test_many_who_watch_raise_one_finding(admin: Connection, actor: Actor, installed_database: str) -> None:
+    """Six at once, three times over: each finding is raised by one of them, and none fails."""
+    actor.at(400)
+    start = threading.Barrier(6)
+    looks: list[Seen] = []
+
+    def go() -> None:
+        with connect(installed_database) as connection:
+            start.wait()
+            for _ in range(3):
+                looks.append(watch(connection))
+
+    threads = [threading.Thread(target=go) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(looks) == 18
+    assert sorted(key for look in looks for key in look.raised) == [LAG, GAP]
+    rows = "SELECT count(*), max(reopen_count) FROM system_issues WHERE source_system = 'oneroof'"
+    assert one(admin, rows) == (2, 0)
+
+
+def test_a_conflict_that_ended_is_cleared(admin: Connection, actor: Actor) -> None:
+    """Two minutes after it was last seen, and not before."""
+    key = f"cursor_lease_conflict:{actor.executor}"
+
+    def conflict() -> None:
+        findings.raise_finding(admin, "cursor_lease_conflict", subject=actor.executor, title="two want it", details={})
+
+    conflict()
+    actor.at(100)
+    actor.tick()
+    conflict()
+    actor.at(220)
+    actor.work("frontier_at = gov_now()")
+    actor.tick()
+    assert watch(admin) == Seen(raised=[], cleared=[], open=1)
+    actor.at(221)
+    assert watch(admin) == Seen(raised=[], cleared=[key], open=0)
+
+
+def test_dead_letters_that_were_dealt_with_clear_their_findings(admin: Connection, actor: Actor) -> None:
+    """The overflow when there are no more than allowed, the finding itself when none is left."""
+    policy.set_values(admin, WORKER, {"dlq_limit": "2"})
+    fail(admin, dead=3)
+    for kind in ("cursor_dlq", "handoff_dlq_overflow"):
+        findings.raise_finding(admin, kind, subject=actor.executor, title="x", details={})
+    assert watch(admin) == Seen(raised=[], cleared=[], open=2)
+    admin.execute("UPDATE governance_retry SET state = 'resolved' WHERE source_key = '1'")
+    assert watch(admin).cleared == [f"handoff_dlq_overflow:{actor.executor}"]
+    admin.execute("UPDATE governance_retry SET state = 'done' WHERE source_key <> '1'")
+    assert watch(admin).cleared == [f"cursor_dlq:{actor.executor}"]
+
+
+def test_a_cursor_that_is_gone_leaves_no_finding(admin: Connection, actor: Actor) -> None:
+    """Its source was removed: nobody is late for it any more; other kinds of finding are left to who raised them."""
+    actor.at(400)
+    findings.raise_finding(admin, "cursor_source_error", subject=actor.executor, title="x", details={})
+    assert watch(admin).open == 3
+    admin.execute("DELETE FROM gov_worker_cursor")
+    assert watch(admin) == Seen(raised=[], cleared=[LAG, GAP], open=1)
+
+
+def test_watching_needs_the_workers_role(actor: Actor, installed_database: str) -> None:
+    """An operator's login is refused, in one sentence."""
+    assert actor.executor
+    with connect(as_user(installed_database, "viewer")) as viewer, pytest.raises(Refused, match="permission denied"):
+        watch(viewer)
+
+
+def test_who_pins_the_horizon_is_named(lone_bed: Bed) -> None:
+    """Blind, not dead, not quiet: with the pid of a session, then with the gid of a prepared transaction."""
+    with lone_bed.database(lone_bed.installed()) as name, connect(lone_bed.dsn(name)) as admin:
+        elsewhere = connect(lone_bed.dsn("postgres"), application_name="nightly report")
+        elsewhere.execute("BEGIN")
+        elsewhere.execute("SELECT pg_current_xact_id()")
+        (horizon,) = one(admin, "SELECT pg_snapshot_xmin(pg_current_snapshot())::text")
+        actor = Actor(admin)
+        actor.begin(frontier=horizon)
+        actor.claim()
+        actor.work()
+        assert actor.seen().state == "working"
+        actor.at(30)
+        actor.tick()
+        assert (actor.seen().state, actor.seen().pinned_by) == ("quiet", None)
+        actor.at(31)
+        actor.tick()
+        culprit = f"pid {elsewhere.info.backend_pid} (nightly report) in database postgres"
+        assert (actor.seen().state, actor.seen().pinned_by) == ("blind", culprit)
+        assert watch(admin) == NOTHING
+        actor.at(301)
+        actor.tick()
+        assert watch(admin).raised == [LAG]
+        assert findings.listing(admin)[0].details["pinned_by"] == culprit
+
+        elsewhere.execute("ROLLBACK")
+        assert actor.seen().state == "quiet"
+        assert actor.seen().pinned_by is None
+
+        elsewhere.execute("BEGIN")
+        elsewhere.execute("SELECT pg_current_xact_id()")
+        elsewhere.execute("PREPARE TRANSACTION 'it''s forgotten'")
+        (horizon,) = one(admin, "SELECT pg_snapshot_xmin(pg_current_snapshot())::text")
+        actor.work(f"frontier = '{horizon}', frontier_at = gov_now()")
+        assert watch(admin).cleared == [LAG]
+        actor.at(333)
+        actor.tick()
+        assert actor.seen().state == "blind"
+        assert actor.seen().pinned_by == "prepared transaction 'it''s forgotten' in database postgres"
+        elsewhere.execute("ROLLBACK PREPARED 'it''s forgotten'")
+        assert actor.seen().state == "quiet"
+        elsewhere.close()

@@ -1,0 +1,70 @@
+"""A worker played by a test: a cursor row, a lease and ticks, on a clock that the test sets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from psycopg import sql
+
+from bed import stop_clock
+from oneroof import status
+from oneroof.db import Connection
+from oneroof.status import WorkerStatus
+
+WORKER = "gov_handoff_intake"
+
+
+@dataclass
+class Actor:
+    """One worker on one source. The clock stands where it was set, so a slow machine changes nothing."""
+
+    admin: Connection
+    source: str = "birth_registry"
+    worker: str = WORKER
+    owner: str = "a/1"
+
+    @property
+    def executor(self) -> str:
+        return f"{self.worker}:{self.source}"
+
+    def begin(self, **columns: object) -> None:
+        """Make the cursor at second 0, with a frontier that nothing pins unless said otherwise."""
+        self.at(0)
+        given: dict[str, object] = {"phase": "incremental", "frontier": "100", **columns}
+        names = sql.SQL(", ").join(map(sql.Identifier, given))
+        values = sql.SQL(", ").join(map(sql.Literal, given.values()))
+        self.admin.execute(
+            sql.SQL(
+                "INSERT INTO gov_worker_cursor (worker_name, source_name, frontier_at, {})"
+                " VALUES (%s, %s, gov_now(), {})"
+            ).format(names, values),
+            (self.worker, self.source),
+        )
+
+    def at(self, seconds: float) -> None:
+        stop_clock(self.admin, seconds=seconds)
+
+    def claim(self) -> bool:
+        row = self.admin.execute(
+            "SELECT gov_lease_claim(%s::text, %s::text, interval '30 seconds')", (self.executor, self.owner)
+        ).fetchone()
+        return row == (True,)
+
+    def tick(self) -> None:
+        self.admin.execute("SELECT gov_lease_hold(%s::text, %s::text, 'ok'::text)", (self.executor, self.owner))
+
+    def work(self, statement: str = "last_run_at = gov_now()") -> None:
+        """Change its cursor, as a batch does."""
+        self.admin.execute(
+            f"UPDATE gov_worker_cursor SET {statement} WHERE worker_name = %s AND source_name = %s",
+            (self.worker, self.source),
+        )
+
+    def seen(self) -> WorkerStatus:
+        """How the views see it."""
+        (found,) = [
+            row
+            for row in status.read(self.admin).workers
+            if (row.worker_name, row.source_name) == (self.worker, self.source)
+        ]
+        return found
