@@ -113,9 +113,13 @@ def test_what_the_hosts_own_people_did_counts(worker: Connection) -> None:
     assert issue(worker) == ("open", 1, 0, {"dead": 5}, True)
 
 
-def test_two_sessions_raise_one_finding(worker: Connection, installed_database: str) -> None:
-    """The second waits for the first and counts; one row there, one key here."""
+@pytest.mark.parametrize("reopened", [0, 1])
+def test_two_sessions_raise_one_finding(worker: Connection, installed_database: str, reopened: int) -> None:
+    """The second waits for the first and counts, be it new or opened anew; one row there, one key here."""
     answers: list[bool] = []
+    if reopened:
+        find(worker, dead=0)
+        clear(worker)
     with connect(installed_database) as other, connect(installed_database) as watcher:
         thread = threading.Thread(target=lambda: answers.append(find(other, dead=2)))
         with transaction(worker, doing="finding", role="oneroof_worker"):
@@ -127,7 +131,7 @@ def test_two_sessions_raise_one_finding(worker: Connection, installed_database: 
             )
         thread.join()
     assert answers == [False]
-    assert issue(worker) == ("open", 2, 0, {"dead": 2}, True)
+    assert issue(worker) == ("open", 2 + reopened, reopened, {"dead": 2}, True)
 
 
 def test_many_at_once_raise_one_finding(installed_database: str) -> None:

@@ -55,7 +55,7 @@ def list_policies(ctx: typer.Context) -> None:
 def set_policy(
     ctx: typer.Context,
     worker: str = WORKER,
-    values: list[str] = typer.Argument(metavar="NAME=VALUE...", help="As `oneroof policy list` names them."),
+    values: list[str] = typer.Argument(metavar="NAME=VALUE", help="As `oneroof policy list` names them."),
 ) -> None:
     """Set values of a policy, all or none: batch_size=2000 lag_limit='10 minutes' off_peak_from=22:00 off_peak_to=6:00.
 
