@@ -8,12 +8,15 @@ the frontier to a horizon H fixed at its start; `window_at` is where in it to go
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from oneroof.db import Connection, queries
+from oneroof.source import Source
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,56 +39,69 @@ class Cursor:
 
 @dataclass(frozen=True, slots=True)
 class Horizon:
-    """Below it every transaction is finished; and the cluster and timeline in which that is so."""
+    """Below `xid` every transaction is finished, from `next` on none has begun; the cluster and timeline of both."""
 
     xid: int
+    next: int
     identity: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """The files that a source's rows lie in: blocks of the longest, the tables, and a mark that a rewrite changes."""
+
+    blocks: int
+    leaves: list[int]
+    files: str
 
 
 def read_horizon(connection: Connection) -> Horizon:
     """Take H, always before the rows it bounds are read."""
-    with connection.cursor(row_factory=class_row(Horizon)) as rows:
-        found = rows.execute(queries("cursor")["horizon"]).fetchone()
-    assert found is not None
-    return found
+    return _one_of(connection, Horizon, "horizon", {})
+
+
+def read_ground(connection: Connection, source: Source) -> Ground:
+    """See where the rows lie now."""
+    return _one_of(connection, Ground, "ground", {"relation": source.table.as_string(connection)})
 
 
 def read(connection: Connection, *, worker: str, source: str) -> Cursor:
     """The cursor, made if it is the first time; call it in a transaction."""
-    named = queries("cursor")
     parameters = {"worker": worker, "source": source}
-    connection.execute(named["ensure"], parameters)
-    with connection.cursor(row_factory=class_row(Cursor)) as rows:
-        found = rows.execute(named["read"], parameters).fetchone()
-    assert found is not None
-    return found
+    found = _read(connection, Cursor, "read", parameters)
+    if found is None:
+        connection.execute(queries("cursor")["ensure"], parameters)
+    return found or _one_of(connection, Cursor, "read", parameters)
 
 
-def open_window(connection: Connection, cursor: Cursor, horizon: Horizon, *, phase: str) -> None:
+def open_window(
+    connection: Connection,
+    cursor: Cursor,
+    horizon: Horizon,
+    *,
+    phase: str,
+    at: dict[str, Any] | None = None,
+    metadata: dict[str, Any] | None = None,
+) -> None:
     """Fix H for a pass. A frontier of another cluster or timeline counts for nothing: the pass is a full one."""
-    connection.execute(
-        queries("cursor")["open_window"],
-        {
-            "worker": cursor.worker_name,
-            "source": cursor.source_name,
-            "horizon": str(horizon.xid),
-            "identity": horizon.identity,
-            "phase": phase,
-        },
+    if cursor.cluster_identity not in (None, horizon.identity):
+        _move(connection, cursor, "forget")
+    _move(
+        connection,
+        cursor,
+        "open_window",
+        horizon=str(horizon.xid),
+        identity=horizon.identity,
+        phase=phase,
+        at=_json(at),
+        metadata=Jsonb(metadata or {}),
     )
 
 
-def start(connection: Connection, cursor: Cursor, *, frontier: int, identity: str) -> None:
+def start(connection: Connection, cursor: Cursor, *, frontier: int, identity: str, leaves: list[int]) -> None:
     """Begin at a frontier that somebody else has reached, without a first window."""
-    connection.execute(
-        queries("cursor")["start"],
-        {
-            "worker": cursor.worker_name,
-            "source": cursor.source_name,
-            "frontier": str(frontier),
-            "identity": identity,
-        },
-    )
+    metadata = Jsonb({"leaves": leaves})
+    _move(connection, cursor, "start", frontier=str(frontier), identity=identity, metadata=metadata)
 
 
 def advance(
@@ -94,27 +110,59 @@ def advance(
     *,
     at: dict[str, Any] | None,
     seen: int,
+    written: int,
     watermark: tuple[str, str] | None,
     summary: dict[str, Any],
 ) -> None:
     """Move on inside the window; a watermark, if given, moves up and never down."""
     text, key = watermark or (None, None)
-    connection.execute(
-        queries("cursor")["advance"],
-        {
-            "worker": cursor.worker_name,
-            "source": cursor.source_name,
-            "at": None if at is None else Jsonb(at),
-            "seen": seen,
-            "text": text,
-            "key": key,
-            "summary": Jsonb(summary),
-        },
+    _move(
+        connection,
+        cursor,
+        "advance",
+        at=_json(at),
+        seen=seen,
+        written=written,
+        text=text,
+        key=key,
+        summary=Jsonb(summary),
     )
+
+
+def place(
+    connection: Connection, cursor: Cursor, at: dict[str, Any], *, metadata: dict[str, Any] | None = None
+) -> None:
+    """Move on over a stretch in which there was nothing to do."""
+    _move(connection, cursor, "place", at=Jsonb(at), metadata=Jsonb(metadata or {}))
 
 
 def close_window(connection: Connection, cursor: Cursor, *, phase: str) -> None:
     """Everything below H is applied: F := H, and what was remembered below it is forgotten."""
-    parameters = {"worker": cursor.worker_name, "source": cursor.source_name, "phase": phase}
-    connection.execute(queries("cursor")["close_window"], parameters)
-    connection.execute(queries("cursor")["prune"], parameters)
+    _move(connection, cursor, "close_window", phase=phase)
+    _move(connection, cursor, "prune")
+
+
+def rewind(connection: Connection, *, worker: str, source: str) -> None:
+    """The one way back, said aloud: everything is read again from the beginning, which adds nothing that is there."""
+    connection.execute("SELECT set_config('oneroof.replay', 'on', true)")
+    connection.execute(queries("cursor")["rewind"], {"worker": worker, "source": source})
+
+
+def _move(connection: Connection, cursor: Cursor, how: str, **parameters: Any) -> None:
+    who = {"worker": cursor.worker_name, "source": cursor.source_name}
+    connection.execute(queries("cursor")[how], {**who, **parameters})
+
+
+def _json(value: dict[str, Any] | None) -> Jsonb | None:
+    return None if value is None else Jsonb(value)
+
+
+def _read(connection: Connection, kind: type[T], query: str, parameters: dict[str, Any]) -> T | None:
+    with connection.cursor(row_factory=class_row(kind)) as rows:
+        return rows.execute(queries("cursor")[query], parameters).fetchone()
+
+
+def _one_of(connection: Connection, kind: type[T], query: str, parameters: dict[str, Any]) -> T:
+    found = _read(connection, kind, query, parameters)
+    assert found is not None
+    return found

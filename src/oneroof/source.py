@@ -42,6 +42,9 @@ class Source:
     group_columns: list[str]
     fact_columns: list[str]
     types: dict[str, str]
+    own_column: str | None = None
+    own_prefix: str | None = None
+    in_index_order: bool = False
 
     @property
     def table(self) -> sql.Identifier:
@@ -50,7 +53,14 @@ class Source:
     @property
     def columns(self) -> list[str]:
         """Every column that plays a part."""
-        single = (self.timestamp_column, self.address_column, self.class_column, self.ref_column, self.grain_column)
+        single = (
+            self.timestamp_column,
+            self.address_column,
+            self.class_column,
+            self.ref_column,
+            self.grain_column,
+            self.own_column,
+        )
         return [*(c for c in single if c is not None), *self.key_columns, *self.group_columns, *self.fact_columns]
 
 

@@ -3,7 +3,7 @@
 Every row version carries the xid that wrote it. A window is all versions with F <= xid < H, where every transaction
 below H is finished: whatever its timestamp says, however late it committed, nothing below H can still appear. The
 first window (no F) goes by keyset in the order of (timestamp, key), the rows without a timestamp last; a later one
-goes by ranges of blocks, of which only the row headers are read. The fast lane looks ahead of F for the sake of speed
+goes by ranges of ctids, of which only the row headers are read. The fast lane looks ahead of F for the sake of speed
 and remembers what it saw; completeness never rests on it.
 
 This module composes SQL from names that the catalog has confirmed, and holds no state. It is the only one that does.
@@ -11,6 +11,7 @@ This module composes SQL from names that the catalog has confirmed, and holds no
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,145 +22,281 @@ from oneroof.source import Source
 EPOCH = 2**32
 # Beyond this many xids a 32-bit comparison could mislead: everything is read again instead.
 FARTHEST = 2**30
+# More line pointers than any page has; a ctid is then one number, and a range of them can be halved.
+SLOTS = 2048
 DATED, UNDATED = "dated", "undated"
-_UNIT = "\x1f"
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The xids of a window: from the frontier, if there is one, up to below the horizon, if there is one."""
+    """The xids of a window: from the frontier, if there is one, up to below the horizon, if there is one.
+
+    `fresh` are partitions that no earlier window has seen: all of their rows are new, whatever their xids.
+    """
 
     frontier: int | None
     horizon: int | None
-
-    @property
-    def lower(self) -> int | None:
-        """The frontier, unless it is so old that 32 bits cannot tell."""
-        if self.frontier is None or (self.horizon is not None and self.horizon - self.frontier > FARTHEST):
-            return None
-        return self.frontier
+    fresh: tuple[int, ...] = ()
 
     def parameters(self) -> dict[str, Any]:
         """Both as 32-bit xids, the way `xmin` is compared."""
         return {
-            "frontier": None if self.lower is None else str(self.lower % EPOCH),
+            "frontier": None if self.frontier is None else str(self.frontier % EPOCH),
             "horizon": None if self.horizon is None else str(self.horizon % EPOCH),
+            "fresh": list(self.fresh),
         }
 
 
-def rows(source: Source, *, where: sql.Composable, order: sql.Composable | None = None) -> sql.Composed:
-    """SELECT the rows of a source in the one shape that every worker applies; numbered, if they have an order."""
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A stretch of the keyset: behind `after` up to and with `upto`; values as PostgreSQL writes them."""
+
+    part: str
+    after: Sequence[str] | None
+    upto: Sequence[str] | None
+
+    def parameters(self) -> dict[str, Any]:
+        ends = (("after", self.after), ("upto", self.upto))
+        return {f"{name}_{i}": value for name, end in ends for i, value in enumerate(end or ())}
+
+
+def tid(position: int) -> str:
+    """A ctid from its number."""
+    return f"({position // SLOTS},{position % SLOTS})"
+
+
+def rows(
+    source: Source,
+    *,
+    where: sql.Composable,
+    order: sql.Composable | None = None,
+    limit: bool = True,
+    bare: bool = False,
+) -> sql.Composed:
+    """SELECT the rows of a source in the one shape that every worker applies.
+
+    Bare rows are their key, timestamp and xid alone: what is left of a row that cannot be applied.
+    """
+    nothing = sql.SQL("NULL::text")
     return sql.SQL(
-        """SELECT {key} AS source_key, {ts} AS ts_text, {ts_value}::timestamptz AS ts, s.xmin AS source_version,
-       {xid} AS row_xid,
-       {candidate} AS candidate_key, {group} AS group_key, {grain} AS grain, hashtextextended({facts}, 0) AS facts_hash,
-       row_number() OVER ({order}) AS place
+        """SELECT {key} AS source_key, {ts} AS ts_text, {ts_value} AS ts, {believed} AS believed,
+       s.xmin AS source_version, {xid} AS row_xid, {own} AS own,
+       {candidate} AS candidate_key, {group} AS group_key, {grain} AS grain, {facts} AS facts_hash
 FROM {table} AS s, (SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS next) AS n
-WHERE {where} {order} LIMIT %(batch)s"""
+WHERE {where} {order} {limit}"""
     ).format(
         key=key_text(source),
         ts=_text(source.timestamp_column),
-        ts_value=sql.SQL("NULL") if source.timestamp_column is None else _column(source.timestamp_column),
+        ts_value=sql.SQL("NULL::timestamptz") if source.timestamp_column is None else _column(source.timestamp_column),
+        believed=_believed(source),
         xid=_XID,
-        candidate=_candidate_key(source),
-        group=_joined([source.source_name], source.group_columns, separator="/"),
-        grain=_grain(source),
-        facts=_joined([], [*source.group_columns, *source.fact_columns], separator=_UNIT),
+        own=_own(source),
+        candidate=nothing if bare else _candidate_key(source),
+        group=nothing if bare else _group_key(source),
+        grain=nothing if bare else _grain(source),
+        facts=sql.SQL("NULL::bigint") if bare else _facts_hash(source),
         table=source.table,
         where=where,
         order=order or sql.SQL(""),
+        limit=sql.SQL("LIMIT %(batch)s") if limit else sql.SQL(""),
     )
+
+
+def keyset_columns(source: Source, part: str) -> list[str]:
+    """What the keyset goes by: the timestamp, where there is one, and the key."""
+    dated = [source.timestamp_column] if part == DATED and source.timestamp_column is not None else []
+    return [*dated, *source.key_columns]
+
+
+def keyset_end(source: Source, stretch: Range) -> sql.Composed:
+    """Where the next batch of a stretch ends, from the index alone where it can be; never OFFSET.
+
+    One row: rows, those of them below %(below)s, the last row's columns, and those of the latest one to be believed.
+    """
+    names = keyset_columns(source, stretch.part)
+    columns = [_column(name) for name in names]
+    last = [sql.SQL("(array_agg(c{}))[count(*)]::text").format(sql.SQL(str(i))) for i in range(len(names))]
+    mark = [
+        sql.SQL("(array_agg(c{}) FILTER (WHERE believed))[count(*) FILTER (WHERE believed)]::text").format(
+            sql.SQL(str(i))
+        )
+        for i in range(len(names))
+    ]
+    return sql.SQL(
+        """SELECT count(*), count(*) FILTER (WHERE age(version) > age(%(below)s::xid)), {last}, {mark}
+FROM (SELECT {columns}, s.xmin AS version, {believed} AS believed FROM {table} AS s
+      WHERE {where} ORDER BY {order} LIMIT %(batch)s) AS batch"""
+    ).format(
+        last=sql.SQL("ARRAY[{}]").format(sql.SQL(", ").join(last)),
+        mark=sql.SQL("ARRAY[{}]").format(sql.SQL(", ").join(mark)),
+        columns=sql.SQL(", ").join(
+            sql.SQL("{} AS c{}").format(column, sql.SQL(str(i))) for i, column in enumerate(columns)
+        ),
+        believed=_believed(source),
+        table=source.table,
+        where=_stretch(source, stretch),
+        order=sql.SQL(", ").join(columns),
+    )
+
+
+def keyset_rows(source: Source, stretch: Range, *, bare: bool = False) -> sql.Composed:
+    """The rows of a stretch that `keyset_end` has measured."""
+    return rows(source, where=_stretch(source, stretch), limit=False, bare=bare)
+
+
+def keyset_shares(source: Source) -> sql.Composed:
+    """Where to cut the dated rows into %(shares)s ranges of about the same size, from a sample of %(percent)s."""
+    names = keyset_columns(source, DATED)
+    columns = sql.SQL(", ").join(_column(name) for name in names)
+    texts = sql.SQL(", ").join(sql.SQL("{}::text").format(_column(name)) for name in names)
+    return sql.SQL(
+        """WITH sample AS (
+  SELECT ARRAY[{texts}] AS at, ntile(%(shares)s) OVER (ORDER BY {columns}) AS share,
+         row_number() OVER (ORDER BY {columns}) AS place
+  FROM {table} AS s TABLESAMPLE SYSTEM (%(percent)s) REPEATABLE (0) WHERE {where})
+SELECT DISTINCT ON (share) at FROM sample ORDER BY share, place DESC"""
+    ).format(texts=texts, columns=columns, table=source.table, where=_present(source, DATED))
+
+
+def tid_rows(source: Source, bounds: Bounds, *, bare: bool = False) -> sql.Composed:
+    """The rows of a later window in a range of ctids, without those that were applied already."""
+    where = sql.SQL(" AND ").join([TIDS, in_window(bounds), _unseen(source)])
+    return rows(source, where=where, limit=False, bare=bare)
+
+
+def tid_count(source: Source, bounds: Bounds) -> sql.Composed:
+    """How many rows a range of ctids holds for the window: a read of headers."""
+    return sql.SQL("SELECT count(*) FROM {} AS s WHERE {} AND {}").format(source.table, TIDS, in_window(bounds))
+
+
+def fast_rows(source: Source, bounds: Bounds, *, bare: bool = False) -> sql.Composed:
+    """The newest rows by their timestamp, from %(since)s on; what claims to be of the future the frontier finds."""
+    assert source.timestamp_column is not None
+    column = _column(source.timestamp_column)
+    recent = sql.SQL("{0} >= %(since)s::text::{1} AND {0} <= {2}").format(
+        column, sql.SQL(source.types[source.timestamp_column]), _latest(source)
+    )
+    order = sql.SQL("ORDER BY {}").format(sql.SQL(", ").join([column, *map(_column, source.key_columns)]))
+    where = sql.SQL(" AND ").join([recent, in_window(bounds), _unseen(source)])
+    return rows(source, where=where, order=order, bare=bare)
+
+
+def item_rows(source: Source) -> sql.Composed:
+    """The rows with the keys %(keys)s, a text array as `key_text` writes them."""
+    columns = [_column(name) for name in source.key_columns]
+    types = [sql.SQL(source.types[name]) for name in source.key_columns]
+    if len(columns) == 1:
+        where = sql.SQL("{} = ANY (%(keys)s::text[]::{}[])").format(columns[0], types[0])
+    else:
+        parts = [sql.SQL("(k::jsonb ->> {})::{}").format(sql.Literal(i), kind) for i, kind in enumerate(types)]
+        where = sql.SQL("({}) IN (SELECT {} FROM unnest(%(keys)s::text[]) AS k)").format(
+            sql.SQL(", ").join(columns), sql.SQL(", ").join(parts)
+        )
+    return rows(source, where=where, limit=False)
 
 
 def in_window(bounds: Bounds) -> sql.Composable:
     """F <= xid < H, by the age of `xmin`, which counts back from now and so survives a wrap of its 32 bits."""
     conditions: list[sql.Composable] = []
-    if bounds.lower is not None:
-        conditions.append(sql.SQL("age(s.xmin) <= age(%(frontier)s::xid)"))
+    if bounds.frontier is not None:
+        newer = sql.SQL("age(s.xmin) <= age(%(frontier)s::xid)")
+        if bounds.fresh:
+            newer = sql.SQL("({} OR s.tableoid = ANY (%(fresh)s::oid[]))").format(newer)  # type: ignore[assignment]
+        conditions.append(newer)
     if bounds.horizon is not None:
         conditions.append(sql.SQL("age(s.xmin) > age(%(horizon)s::xid)"))
     return sql.SQL(" AND ").join(conditions) if conditions else sql.SQL("true")
 
 
-def keyset_batch(source: Source, bounds: Bounds, *, part: str, after: bool) -> sql.Composed:
-    """The next rows of the first window in the order of (timestamp, key), or of the key alone; never OFFSET."""
-    dated = part == DATED
-    names = [source.timestamp_column, *source.key_columns] if dated else source.key_columns
-    columns = sql.SQL(", ").join(_column(str(name)) for name in names)
-    conditions = [in_window(bounds)]
-    if source.timestamp_column is not None:
-        presence = "IS NOT NULL" if dated else "IS NULL"
-        conditions.append(sql.SQL(f"{{}} {presence}").format(_column(source.timestamp_column)))
-    if after:
-        typed = [sql.SQL(f"%(after_{i})s::{source.types[str(name)]}") for i, name in enumerate(names)]
-        conditions.append(sql.SQL("({}) > ({})").format(columns, sql.SQL(", ").join(typed)))
-    order = sql.SQL("ORDER BY {}").format(columns)
-    return rows(source, where=sql.SQL(" AND ").join(conditions), order=order)
+def key_text(source: Source) -> sql.Composable:
+    """A row's key as one text: itself, or a JSON array where it has several columns."""
+    if len(source.key_columns) == 1:
+        return sql.SQL('{}::text COLLATE "default"').format(_column(source.key_columns[0]))
+    columns = sql.SQL(", ").join(_column(name) for name in source.key_columns)
+    return sql.SQL("jsonb_build_array({})::text").format(columns)
 
 
-def block_batch(source: Source, bounds: Bounds) -> sql.Composed:
-    """The rows of a later window in a range of blocks, without those that the fast lane has seen."""
-    return rows(source, where=sql.SQL(" AND ").join([_BLOCKS, in_window(bounds), _unseen(source)]))
+def _stretch(source: Source, stretch: Range) -> sql.Composable:
+    columns = keyset_columns(source, stretch.part)
+    conditions = [_present(source, stretch.part)]
+    for name, comparison, end in (("after", ">", stretch.after), ("upto", "<=", stretch.upto)):
+        if end is not None:
+            typed = [sql.SQL(f"%({name}_{i})s::{source.types[column]}") for i, column in enumerate(columns)]
+            conditions.append(
+                sql.SQL(f"({{}}) {comparison} ({{}})").format(
+                    sql.SQL(", ").join(map(_column, columns)), sql.SQL(", ").join(typed)
+                )
+            )
+    return sql.SQL(" AND ").join(conditions)
 
 
-def block_count(source: Source, bounds: Bounds) -> sql.Composed:
-    """How many rows a range of blocks holds for the window: a read of headers."""
-    return sql.SQL("SELECT count(*) FROM {} AS s WHERE {} AND {}").format(source.table, _BLOCKS, in_window(bounds))
-
-
-def fast_batch(source: Source, bounds: Bounds) -> sql.Composed | None:
-    """The newest rows by their timestamp, from a little before the watermark on; None where there is no timestamp."""
+def _present(source: Source, part: str) -> sql.Composable:
     if source.timestamp_column is None:
-        return None
-    column = _column(source.timestamp_column)
-    since = sql.SQL(f"%(since)s::text::{source.types[source.timestamp_column]}")
-    recent = sql.SQL("{} >= {}").format(column, since)
-    order = sql.SQL("ORDER BY {}").format(sql.SQL(", ").join([column, *map(_column, source.key_columns)]))
-    return rows(source, where=sql.SQL(" AND ").join([recent, in_window(bounds), _unseen(source)]), order=order)
+        return sql.SQL("true")
+    presence = "IS NOT NULL" if part == DATED else "IS NULL"
+    return sql.SQL(f"{{}} {presence}").format(_column(source.timestamp_column))
 
 
 def _unseen(source: Source) -> sql.Composable:
     return sql.SQL(
         """NOT EXISTS (SELECT FROM public.governance_open_row AS o
-  WHERE o.worker_name = %(worker)s AND o.source_name = %(source)s AND o.source_key = {key} AND o.row_xid = {xid})"""
+  WHERE o.worker_name = %(worker)s AND o.source_name = %(source)s
+    AND o.key_mark = public.gov_key_mark({key}) AND o.row_xid = {xid})"""
     ).format(key=key_text(source), xid=_XID)
-
-
-def key_text(source: Source) -> sql.Composable:
-    """A row's key as one text: itself, or a JSON array where it has several columns."""
-    if len(source.key_columns) == 1:
-        return sql.SQL("{}::text").format(_column(source.key_columns[0]))
-    columns = sql.SQL(", ").join(_column(name) for name in source.key_columns)
-    return sql.SQL("jsonb_build_array({})::text").format(columns)
 
 
 # The 64-bit xid behind a 32-bit xmin: the last one before the next that has these low bits.
 _XID = sql.SQL(f"n.next - mod(n.next - s.xmin::text::bigint, {EPOCH})")
-_BLOCKS = sql.SQL("s.ctid >= format('(%%s,0)', %(first)s)::tid AND s.ctid < format('(%%s,0)', %(last)s)::tid")
+TIDS = sql.SQL("s.ctid >= %(first)s::tid AND s.ctid < %(last)s::tid")
+
+
+def _believed(source: Source) -> sql.Composable:
+    """Whether a timestamp may move the watermark: finite, and not beyond now + 5 min (promise 3)."""
+    if source.timestamp_column is None:
+        return sql.SQL("false")
+    column = _column(source.timestamp_column)
+    return sql.SQL("({0} IS NOT NULL AND isfinite({0}) AND {0} <= {1})").format(column, _latest(source))
+
+
+def _latest(source: Source) -> sql.Composable:
+    kind = sql.SQL(source.types[str(source.timestamp_column)])
+    return sql.SQL("(SELECT (public.gov_now() + interval '5 minutes')::{})").format(kind)
+
+
+def _own(source: Source) -> sql.Composable:
+    """Whether oneroof wrote the row itself, into a channel that it also follows: counted, never acted on."""
+    if source.own_column is None:
+        return sql.SQL("false")
+    return sql.SQL("coalesce(starts_with({}, {}), false)").format(
+        _text(source.own_column), sql.Literal(source.own_prefix or "")
+    )
 
 
 def _candidate_key(source: Source) -> sql.Composable:
     """coalesce(canonical_address, collection ‖ ':' ‖ code) (doc 39 §39.4); source and key where it has neither."""
     kind = _text(source.class_column) if source.class_column else sql.Literal(source.source_name)
     ref = _text(source.ref_column) if source.ref_column else key_text(source)
-    built = sql.SQL("{} || ':' || coalesce({}, '')").format(kind, ref)
-    return sql.SQL("coalesce({}, {})").format(_text(source.address_column), built) if source.address_column else built
+    built = sql.SQL("coalesce({}, '') || ':' || coalesce({}, '')").format(kind, ref)
+    # Columns of different collations have none in common, and nothing of ours depends on the host's.
+    return sql.SQL('coalesce({}, {}) COLLATE "default"').format(_text(source.address_column), built)
 
 
 def _grain(source: Source) -> sql.Composable:
     """A leaf is accounted under its container; roots, containers and all others count by themselves (doc 31 §6)."""
     if source.grain_column is None:
         return sql.SQL("'governed'")
-    return sql.SQL("CASE WHEN {} = 'leaf' THEN 'inherited' ELSE 'governed' END").format(_column(source.grain_column))
+    return sql.SQL("CASE WHEN {} = 'leaf' THEN 'inherited' ELSE 'governed' END").format(_text(source.grain_column))
 
 
-def _joined(words: list[str], columns: list[str], *, separator: str) -> sql.Composable:
-    parts: list[sql.Composable] = [sql.Literal(word) for word in words]
-    parts += [sql.SQL("coalesce({}, '')").format(_text(column)) for column in columns]
-    if not parts:
-        return sql.SQL("''")
-    between = sql.SQL(" || {} || ").format(sql.Literal(separator))
-    return sql.Composed([piece for part in parts for piece in (between, part)][1:])
+def _facts_hash(source: Source) -> sql.Composable:
+    """Of the columns one by one, so that NULL is not the empty text and no two columns run into each other."""
+    columns = [*source.group_columns, *source.fact_columns]
+    return sql.SQL("hash_record_extended(ROW({}), 0)").format(sql.SQL(", ").join(map(_text, columns)))
+
+
+def _group_key(source: Source) -> sql.Composable:
+    parts = [sql.SQL(" || '/' || coalesce({}, '')").format(_text(column)) for column in source.group_columns]
+    return sql.SQL('({}{}) COLLATE "default"').format(sql.Literal(source.source_name), sql.Composed(parts))
 
 
 def _text(column: str | None) -> sql.Composable:

@@ -1,7 +1,8 @@
-"""What the workers of the family share: one executor on one source, and one fenced transaction per batch.
+"""What the workers of the family share: one fenced transaction per batch, and the account of a run.
 
 `run_once` of a worker reads as its five words: lease, read, apply, advance, tick. A batch is one transaction; a
-serialization failure, a deadlock or a lock time-out runs it again whole (promise 12).
+serialization failure, a deadlock or a lock time-out runs it again whole (promise 12). Cursor and effects commit
+together, so a commit that the server forgets in a crash takes both with it: nothing waits for the disk here.
 """
 
 from __future__ import annotations
@@ -9,15 +10,16 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, TypeVar
 
-from psycopg import errors as pg
-
-from oneroof import lease
+from oneroof import lease, retry
+from oneroof.batch import NO_RULESET
 from oneroof.db import Connection, transaction
 from oneroof.errors import OneroofError
 from oneroof.lease import Lease
+from oneroof.width import Width
 
 READ_LIMIT = 5.0
 ATTEMPTS = 6
@@ -33,6 +35,35 @@ class Step:
     idle: bool
 
 
+NOTHING = Step(seen=0, written=0, idle=True)
+MOVED = Step(seen=0, written=0, idle=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The account of one term, which goes into `last_run_summary` (doc 39 §39.6, doc 31 §4.2)."""
+
+    started_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat())
+    batch_count: int = 0
+    rows_seen: int = 0
+    dirty_marked: int = 0
+    own: int = 0
+    dlq: int = 0
+
+    def summary(self) -> dict[str, Any]:
+        """The keys of doc 39; verdicts are counted once there are any."""
+        return {
+            "batch_count": self.batch_count,
+            "rows_seen": self.rows_seen,
+            "dirty_marked": self.dirty_marked,
+            "own": self.own,
+            "dlq": self.dlq,
+            "snapshot_ref": None,
+            "ruleset_version": NO_RULESET,
+            "started_at": self.started_at,
+        }
+
+
 def fenced(connection: Connection, held: Lease, batch: Callable[[], T], *, doing: str) -> T:
     """Run a batch in one transaction behind the fence, as the worker's role, each statement within the limit."""
     for attempt in range(1, ATTEMPTS + 1):
@@ -44,23 +75,34 @@ def fenced(connection: Connection, held: Lease, batch: Callable[[], T], *, doing
                 statement_timeout=READ_LIMIT,
                 lock_timeout=READ_LIMIT / 2,
             ):
-                for setting in (
-                    "SET LOCAL timezone = 'UTC'",
-                    "SET LOCAL datestyle = 'ISO'",
-                    # An error where a policy would hide rows: silence would be an omission.
-                    "SET LOCAL row_security = off",
-                    # A zombie's locks must go before its lease runs out.
-                    f"SET LOCAL idle_in_transaction_session_timeout = '{int(held.ttl * 500)}ms'",
-                ):
-                    connection.execute(setting)
+                # A policy that would hide rows is an error: silence would be an omission. A zombie's locks must go
+                # before its lease runs out.
+                connection.execute(
+                    "SET LOCAL timezone = 'UTC'; SET LOCAL datestyle = 'ISO'; SET LOCAL row_security = off;"
+                    "SET LOCAL synchronous_commit = off; SET LOCAL jit = off;"
+                    f"SET LOCAL idle_in_transaction_session_timeout = '{int(held.ttl * 500)}ms'"
+                )
                 lease.hold(connection, held)
                 return batch()
         except OneroofError as error:
-            if attempt == ATTEMPTS or not _passing(error.__cause__):
+            if attempt == ATTEMPTS or retry.kind_of(error) != retry.AGAIN:
                 raise
             time.sleep(random.uniform(0.01, 0.05) * attempt)  # noqa: S311
     raise AssertionError("unreachable")
 
 
-def _passing(cause: BaseException | None) -> bool:
-    return isinstance(cause, (pg.SerializationFailure, pg.DeadlockDetected, pg.LockNotAvailable))
+def isolating(width: Width, attempt: Callable[[], Step], stage: Callable[[OneroofError], Step]) -> Step:
+    """Run a piece. One that holds poison, or takes too long, is halved; a poison item that is alone is put aside."""
+    try:
+        step = attempt()
+    except OneroofError as error:
+        kind = retry.kind_of(error)
+        if kind not in (retry.POISON, retry.SLOW):
+            raise
+        if width.narrow():
+            return MOVED
+        if kind == retry.SLOW:
+            raise
+        return stage(error)
+    width.widen()
+    return step

@@ -12,9 +12,12 @@ GRANT INSERT, UPDATE (lease_owner, last_tick_at, last_tick_status, ticks_total, 
 GRANT INSERT (issue_type, bucket, severity, status, title, entity_type, entity_code, owner_ref, coalesce_key, occurrence_count,
               reopen_count, business_logic_hash, violation_hash, source_system, details, first_seen_at, last_seen_at),
   UPDATE (status, occurrence_count, reopen_count, details, last_seen_at, resolved_at) ON public.system_issues TO oneroof_owner;
+GRANT INSERT, UPDATE (event_type_hint, capture_payload, processed_at, error_count, last_error) ON public.event_pending
+  TO oneroof_owner;
 DO $sequences$
 DECLARE
-  written CONSTANT regclass[] := '{public.registry_changelog, public.approval_requests, public.system_issues}';
+  written CONSTANT regclass[] :=
+    '{public.registry_changelog, public.approval_requests, public.system_issues, public.event_pending}';
   found record;
 BEGIN
   -- Sequences that belong to the columns, and any other that a column's default takes its number from.
@@ -82,5 +85,9 @@ GRANT EXECUTE ON FUNCTION public.gov_lease_claim(text, text, interval), public.g
 GRANT EXECUTE ON FUNCTION public.gov_finding_raise(text, text, text, jsonb), public.gov_finding_clear(text, text)
   TO oneroof_worker, oneroof_operator;
 GRANT EXECUTE ON FUNCTION public.gov_worker_pause(text, boolean), public.gov_policy_set(text, jsonb) TO oneroof_operator;
+GRANT EXECUTE ON FUNCTION public.gov_key_mark(text) TO oneroof_reader, oneroof_worker, oneroof_operator;
+GRANT EXECUTE ON FUNCTION public.gov_retry_stage(text, text, text, text, bigint, text, text),
+  public.gov_retry_fail(bigint[], text, text), public.gov_retry_end(bigint[], text, text) TO oneroof_worker;
+GRANT EXECUTE ON FUNCTION public.gov_retry_replay(bigint[]), public.gov_retry_resolve(bigint[], text) TO oneroof_operator;
 GRANT EXECUTE ON FUNCTION public.gov_gate_close(text, text) TO oneroof_operator, oneroof_approver;
 SET LOCAL ROLE NONE;

@@ -1,49 +1,94 @@
 """`gov_backfill_sweep`: an inventory from its beginning, once (doc 31 §4, doc 39 §39.5).
 
-H is fixed at the start; batches go by keyset from the beginning, the rows without a timestamp last; after a crash the
-sweep goes on from the committed position, and F := H at its end. Rows born meanwhile belong to whoever tails from F.
+H is fixed at the start; batches go by keyset from the beginning, the rows without a timestamp last (or page by page,
+where no index gives an order); after a crash the sweep goes on from the committed position, and F := H at its end. Rows
+born meanwhile belong to whoever tails from F. A sweep in ranges has a cursor and a lease for each, and one of the whole
+that closes when all of them have.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from psycopg import errors as pg
+from psycopg import sql
 
-from oneroof import candidate, cursor, tail
-from oneroof.candidate import Applied
+from oneroof import batch, cursor, ranges, strip, tail
 from oneroof.cursor import Cursor
 from oneroof.db import Connection
 from oneroof.errors import OneroofError
 from oneroof.lease import Lease
+from oneroof.retries import Retries
+from oneroof.retry import describe
 from oneroof.source import Source
-from oneroof.tail import DATED, UNDATED, Bounds
-from oneroof.worker import Step, fenced
+from oneroof.tail import DATED, EPOCH, SLOTS, UNDATED, Bounds, Range
+from oneroof.width import Width
+from oneroof.worker import MOVED, NOTHING, Run, Step, fenced, isolating
 
 NAME = "gov_backfill_sweep"
 BATCH = 5_000
 # After so many batches in a row that met a known key, upserts are the rule.
 PATIENCE = 3
+PAGES = "pages"
+_ALL = Bounds(frontier=None, horizon=None)
 
 
 @dataclass(slots=True)
 class BackfillSweep:
-    """The sweep of one source by one instance."""
+    """The sweep of one source, or of one range of it (`scope`), by one instance."""
 
     connection: Connection
     source: Source
     lease: Lease
     batch: int = BATCH
+    scope: str | None = None
+    run: Run = field(default_factory=Run, init=False)
+    _draft: Run = field(default_factory=Run, init=False)
+    _width: Width = field(init=False)
+    _pages: Width = field(default_factory=strip.width, init=False)
     _known_keys: int = field(default=0, init=False)
+    _retries: Retries = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._width = Width(most=self.batch)
+        self._retries = Retries(NAME, self.source, self.name, Width(most=self.batch))
+
+    @property
+    def name(self) -> str:
+        """The source in the cursor and the lease: itself, or a range of it."""
+        return self.scope or self.source.source_name
 
     def run_once(self) -> Step:
-        """One batch, or the opening or closing of the window; idle once the sweep is done."""
-        doing = f"sweeping {self.source.source_name}"
+        """One batch, or the opening or closing of the window; then what failed before and is due; idle after that."""
+        width = self._width if self.source.in_index_order else self._pages
+        step = isolating(width, self._optimistically, lambda error: self._fenced(self._stager(error)))
+        if step.idle:
+            return self._retries.run_once(self.connection, self.lease)
+        self._retries.in_between(self.connection, self.lease)
+        return step
+
+    def cut(self, shares: int) -> int:
+        """Go on in so many ranges; how many there are now, 0 where the sweep is done or cannot be cut."""
+
+        def plan() -> int:
+            here = cursor.read(self.connection, worker=NAME, source=self.name)
+            if here.frontier is not None or "ranges" in here.metadata:
+                return len(ranges.names(self.connection, worker=NAME, source=self.name))
+            if here.window_horizon is None:
+                self._open(here)
+                here = cursor.read(self.connection, worker=NAME, source=self.name)
+            blocks = cursor.read_ground(self.connection, self.source).blocks
+            return ranges.cut(self.connection, here, self.source, shares=shares, blocks=blocks)
+
+        return fenced(self.connection, self.lease, plan, doing=f"cutting {self.name}")
+
+    def _optimistically(self) -> Step:
         if self._known_keys < PATIENCE:
             try:
-                step = fenced(self.connection, self.lease, lambda: self._next(candidate.insert), doing=doing)
+                step = self._fenced(self._seed)
             except OneroofError as error:
                 if not isinstance(error.__cause__, pg.UniqueViolation):
                     raise
@@ -51,46 +96,125 @@ class BackfillSweep:
             else:
                 self._known_keys = 0
                 return step
-        return fenced(self.connection, self.lease, lambda: self._next(candidate.upsert), doing=doing)
+        return self._fenced(self._reseed)
 
-    def _next(self, apply: Any) -> Step:
-        here = cursor.read(self.connection, worker=NAME, source=self.source.source_name)
-        horizon = cursor.read_horizon(self.connection)
-        moved = here.cluster_identity not in (None, horizon.identity)
-        if moved or (here.window_horizon is None and here.frontier is None):
-            cursor.open_window(self.connection, here, horizon, phase="seeding")
-            return Step(seen=0, written=0, idle=False)
+    def _fenced(self, put: Put) -> Step:
+        step = fenced(self.connection, self.lease, lambda: self._next(put), doing=f"sweeping {self.name}")
+        self.run = self._draft
+        return step
+
+    def _next(self, put: Put) -> Step:
+        self._draft = self.run
+        here = cursor.read(self.connection, worker=NAME, source=self.name)
         if here.window_horizon is None:
-            return Step(seen=0, written=0, idle=True)
-        part, after = self._position(here)
+            return NOTHING if here.frontier is not None else self._open(here)
+        if "ranges" in here.metadata:
+            return self._close_ranges(here)
+        horizon = cursor.read_horizon(self.connection)
+        # Rows that may have been counted before, in another cluster or before a replay, count if they are news.
+        known = here.phase == "reconciling" or here.cluster_identity != horizon.identity
+        if self.source.in_index_order:
+            return self._keyset(here, put, known=known)
+        return self._walk(here, put, known=known)
+
+    def _close_ranges(self, here: Cursor) -> Step:
+        if not ranges.are_swept(self.connection, worker=NAME, source=self.name):
+            return NOTHING
+        cursor.close_window(self.connection, here, phase="incremental")
+        return MOVED
+
+    def _open(self, here: Cursor) -> Step:
+        horizon = cursor.read_horizon(self.connection)
+        ground = cursor.read_ground(self.connection, self.source)
+        phase = "seeding" if here.phase is None else "reconciling"
+        cursor.open_window(self.connection, here, horizon, phase=phase, metadata={"leaves": ground.leaves})
+        return MOVED
+
+    def _keyset(self, here: Cursor, put: Put, *, known: bool) -> Step:
+        at = here.window_at or {}
+        part = at.get("part", UNDATED if self.source.timestamp_column is None else DATED)
+        upto = at.get("upto")
+        stretch = Range(part=part, after=at.get("after"), upto=upto if part == DATED else None)
         # Without an upper bound: an old transaction somewhere delays the counting and the proof, never the work.
-        bounds = Bounds(frontier=None, horizon=None)
-        rows = tail.keyset_batch(self.source, bounds, part=part, after=bool(after))
-        parameters = {**bounds.parameters(), "batch": self.batch, "below": here.window_horizon}
-        parameters |= {f"after_{i}": value for i, value in enumerate(after)}
-        done: Applied = apply(self.connection, self.source, rows, parameters)
-        if done.read == self.batch:
-            self._advance(here, done, at={"part": part, "after": self._after(part, done)})
-        elif part == DATED:
-            self._advance(here, done, at={"part": UNDATED, "after": []})
-        else:
-            self._advance(here, done, at={"part": UNDATED, "after": after})
+        given = {"batch": self._width.now, "below": str((here.window_horizon or 0) % EPOCH)}
+        row = self.connection.execute(
+            tail.keyset_end(self.source, stretch), {**given, **stretch.parameters()}
+        ).fetchone()
+        assert row is not None
+        read, counted, last, mark = row
+        written = 0
+        if read:
+            covered = Range(part=part, after=stretch.after, upto=last)
+            written = put(covered, covered.parameters())
+        full, undated_next = read == self._width.now, part == DATED and upto is None
+        at = {"part": part, "after": last, "upto": upto} if full else {"part": UNDATED}
+        marked = part == DATED and mark[0] is not None
+        watermark = (mark[0], mark[1] if len(mark) == 2 else json.dumps(mark[1:])) if marked else None
+        self._advance(here, at=at, seen=written if known else counted, written=written, watermark=watermark)
+        if not full and not undated_next:
             cursor.close_window(self.connection, here, phase="incremental")
-        return Step(seen=done.read, written=done.written, idle=False)
+        return Step(seen=read, written=written, idle=False)
 
-    def _position(self, here: Cursor) -> tuple[str, list[str]]:
-        first = UNDATED if self.source.timestamp_column is None else DATED
-        at = here.window_at or {"part": first, "after": []}
-        return at["part"], at["after"]
+    def _walk(self, here: Cursor, put: Put, *, known: bool) -> Step:
+        ground = cursor.read_ground(self.connection, self.source)
+        at = here.window_at or {"part": PAGES, "tid": 0, "files": ground.files}
+        if at["files"] != ground.files:
+            at = {"part": PAGES, "tid": 0, "files": ground.files, "again": True}
+        first, end = at["tid"], ground.blocks * SLOTS
+        if first >= end:
+            cursor.close_window(self.connection, here, phase="incremental")
+            return MOVED
+        piece = strip.next_piece(
+            self.connection, self.source, _ALL, first=first, end=end, wide=self._pages, batch=self.batch
+        )
+        written = 0
+        if piece.rows:
+            written = put(piece, piece.parameters())
+        # Counting every version once needs no more than the headers; what a rewrite shows again counts if it is news.
+        counted = written if known or at.get("again") else self._counted(here, piece)
+        self._advance(here, at={**at, "tid": piece.last}, seen=counted, written=written, watermark=None)
+        return Step(seen=piece.rows, written=written, idle=False)
 
-    def _after(self, part: str, done: Applied) -> list[str | None]:
-        assert done.last_key is not None
-        single = len(self.source.key_columns) == 1
-        keys: list[str | None] = [done.last_key] if single else [str(k) for k in json.loads(done.last_key)]
-        return [done.last_ts, *keys] if part == DATED else keys
+    def _counted(self, here: Cursor, piece: strip.Piece) -> int:
+        bounds = Bounds(frontier=None, horizon=here.window_horizon)
+        statement = tail.tid_count(self.source, bounds)
+        row = self.connection.execute(statement, {**bounds.parameters(), **piece.parameters()}).fetchone()
+        assert row is not None
+        return int(row[0])
 
-    def _advance(self, here: Cursor, done: Applied, *, at: dict[str, Any]) -> None:
-        known = done.mark_ts is not None and done.mark_key is not None
-        watermark = (str(done.mark_ts), str(done.mark_key)) if known else None
-        summary = {"scanned": here.events_seen + done.counted, "written": done.written}
-        cursor.advance(self.connection, here, at=at, seen=done.counted, watermark=watermark, summary=summary)
+    def _rows(self, covered: Range | strip.Piece, *, bare: bool = False) -> sql.Composed:
+        if isinstance(covered, Range):
+            return tail.keyset_rows(self.source, covered, bare=bare)
+        return tail.rows(self.source, where=tail.TIDS, limit=False, bare=bare)
+
+    def _seed(self, covered: Range | strip.Piece, given: dict[str, Any]) -> int:
+        return batch.seed(self.connection, self.source, self._rows(covered), given)
+
+    def _reseed(self, covered: Range | strip.Piece, given: dict[str, Any]) -> int:
+        return batch.reseed(self.connection, self.source, self._rows(covered), given)
+
+    def _stager(self, error: OneroofError) -> Put:
+        def put(covered: Range | strip.Piece, given: dict[str, Any]) -> int:
+            who = {"worker": NAME, "source": self.name, "keep": batch.FORGET, **describe(error)}
+            rows = self._rows(covered, bare=True)
+            done = batch.stage(self.connection, self.source, rows, {**given, **who}, counts=batch.EVERY)
+            self._draft = replace(self.run, dlq=self.run.dlq + done.written)
+            return done.written
+
+        return put
+
+    def _advance(
+        self, here: Cursor, *, at: dict[str, Any], seen: int, written: int, watermark: tuple[str, str] | None
+    ) -> None:
+        self._draft = replace(self._draft, batch_count=self.run.batch_count + 1, rows_seen=self.run.rows_seen + seen)
+        summary = {
+            **self._draft.summary(),
+            "scanned": here.events_seen + seen,
+            "candidates_relevant": here.events_seen + seen,
+            **dict.fromkeys(("orphans", "exceptions", "retired", "class_0", "deferred_birth"), 0),
+            "failed": self._draft.dlq,
+        }
+        cursor.advance(self.connection, here, at=at, seen=seen, written=written, watermark=watermark, summary=summary)
+
+
+Put = Callable[[Any, dict[str, Any]], int]

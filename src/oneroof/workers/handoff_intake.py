@@ -1,32 +1,37 @@
 """`gov_handoff_intake`: every change of every source, for ever after its first sweep (doc 32 §5, doc 39 §39.5).
 
-Two lanes. The fast lane reads the newest rows by timestamp and remembers each in the open set. The frontier lane is
-what completeness rests on: a window [F, H) over the whole table by row headers, without what the fast lane remembered;
-at its end F := H. While a window is open the fast lane keeps to what is at or above H, so no version is ever both
-lanes' business, and each is applied and counted once.
+Two lanes. The fast lane reads the newest rows by timestamp. The frontier lane is what completeness rests on: a window
+[F, H) over the whole table by row headers; at its end F := H. Whatever either of them applies is remembered until F has
+passed it, so that each version is applied and counted once; and while a window is open the fast lane keeps to what is
+at or above its H.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import time
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from psycopg import sql
 
-from oneroof import cursor, tail
-from oneroof.candidate import NO_RULESET
-from oneroof.cursor import Cursor, Horizon
+from oneroof import batch, cursor, strip, tail
+from oneroof.batch import Applied
+from oneroof.cursor import Cursor, Ground, Horizon
 from oneroof.db import Connection, one, queries
+from oneroof.errors import OneroofError
 from oneroof.lease import Lease
+from oneroof.retries import Retries
+from oneroof.retry import describe
 from oneroof.source import INVENTORY, Source
-from oneroof.tail import Bounds
-from oneroof.worker import Step, fenced
+from oneroof.tail import FARTHEST, SLOTS, Bounds
+from oneroof.width import Width
+from oneroof.worker import MOVED, NOTHING, Run, Step, fenced, isolating
 
 NAME = "gov_handoff_intake"
 BATCH = 5_000
 SWEEP_INTERVAL = 10.0
-# A gigabyte of row headers is read in well under five seconds.
-MOST_BLOCKS = 131_072
+# A pass may take one part in so many of the time, however long the table is.
+SHARE = 20
 OVERLAP = "5 seconds"
 
 
@@ -39,106 +44,209 @@ class HandoffIntake:
     lease: Lease
     batch: int = BATCH
     sweep_interval: float = SWEEP_INTERVAL
-    statement: str | None = None
+    effect: str | None = None
     windows_closed: int = field(default=0, init=False)
     horizon_pinned: bool = field(default=False, init=False)
-    _blocks: int = field(default=MOST_BLOCKS, init=False)
+    run: Run = field(default_factory=Run, init=False)
+    _draft: Run = field(default_factory=Run, init=False)
+    _width: Width = field(init=False)
+    _pages: Width = field(default_factory=strip.width, init=False)
+    _retries: Retries = field(init=False)
+    _window: bool = field(default=False, init=False)
+    _pass_seconds: float = field(default=0.0, init=False)
+    # The fast lane's pass: where it began, where it is, and where the next one has to begin.
+    _since: str | None = field(default=None, init=False)
+    _at: str | None = field(default=None, init=False)
+    _next_since: str | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self._width = Width(most=self.batch)
+        self._retries = Retries(NAME, self.source, self.name, Width(most=self.batch))
+
+    @property
+    def name(self) -> str:
+        return self.source.source_name
 
     def run_once(self) -> Step:
-        """The newest rows, and a piece of the frontier's window if one is open or due."""
-        return fenced(self.connection, self.lease, self._next, doing=f"tailing {self.source.source_name}")
+        """The newest rows, then a piece of the frontier's window if one is open, then what failed before and is due."""
+        fast = isolating(self._width, lambda: self._fenced(self._fast), lambda e: self._fenced(lambda: self._fast(e)))
+        slow = NOTHING
+        if self._window:
+            slow = isolating(
+                self._pages, lambda: self._fenced(self._frontier), lambda e: self._fenced(lambda: self._frontier(e))
+            )
+        if fast.idle and slow.idle:
+            return self._retries.run_once(self.connection, self.lease)
+        self._retries.in_between(self.connection, self.lease)
+        return Step(seen=fast.seen + slow.seen, written=fast.written + slow.written, idle=False)
 
-    def _next(self) -> Step:
-        here = cursor.read(self.connection, worker=NAME, source=self.source.source_name)
+    def _fenced(self, piece: Any) -> Step:
+        def drafted() -> Step:
+            self._draft = self.run
+            step: Step = piece()
+            return step
+
+        step = fenced(self.connection, self.lease, drafted, doing=f"tailing {self.name}")
+        self.run = self._draft
+        return step
+
+    def _fast(self, poison: OneroofError | None = None) -> Step:
+        """Whatever is new by its timestamp; and see whether a window is open or due."""
+        here = cursor.read(self.connection, worker=NAME, source=self.name)
         horizon = cursor.read_horizon(self.connection)
+        self._window = here.window_horizon is not None
         if here.frontier is None and here.window_horizon is None:
             return self._start(here, horizon)
-        if here.cluster_identity != horizon.identity:
-            cursor.open_window(self.connection, here, horizon, phase="reconciling")
-            return Step(seen=0, written=0, idle=False)
-        fast = self._fast(here)
-        if here.window_horizon is not None:
-            slow = self._frontier(here, here.window_horizon)
-            return Step(seen=fast.seen + slow.seen, written=fast.written + slow.written, idle=False)
-        if fast.seen == 0 and self._due(here, horizon):
-            cursor.open_window(self.connection, here, horizon, phase="incremental")
-            return Step(seen=0, written=0, idle=False)
-        return fast
+        moved = here.cluster_identity != horizon.identity
+        far = horizon.next - (here.frontier or horizon.next) > FARTHEST and not (here.window_at or {}).get("full")
+        if moved or far:
+            return self._open(here, horizon, phase="reconciling", full=True)
+        applied = self._newest(here, poison)
+        if not self._window and self._due(here, horizon):
+            self._open(here, horizon, phase="incremental", full=False)
+        if applied is None or applied.read == 0:
+            return MOVED if self._window and not here.window_horizon else NOTHING
+        return Step(seen=applied.read, written=applied.written, idle=False)
 
     def _start(self, here: Cursor, horizon: Horizon) -> Step:
         """An inventory goes on from where its first sweep closed; a change log starts now."""
-        begin = horizon.xid
+        ground = cursor.read_ground(self.connection, self.source)
+        frontier, identity, leaves = horizon.xid, horizon.identity, ground.leaves
         if self.source.source_kind == INVENTORY:
-            swept = self.connection.execute(
-                queries("cursor")["backfilled"], {"source": self.source.source_name}
-            ).fetchone()
+            swept = self.connection.execute(queries("cursor")["swept"], {"source": self.name}).fetchone()
             if swept is None:
-                return Step(seen=0, written=0, idle=True)
-            begin = swept[0]
-        cursor.start(self.connection, here, frontier=begin, identity=horizon.identity)
-        return Step(seen=0, written=0, idle=False)
+                return NOTHING
+            frontier, identity, leaves = swept
+        cursor.start(self.connection, here, frontier=frontier, identity=identity, leaves=leaves)
+        return MOVED
 
-    def _fast(self, here: Cursor) -> Step:
+    def _open(self, here: Cursor, horizon: Horizon, *, phase: str, full: bool) -> Step:
+        ground = cursor.read_ground(self.connection, self.source)
+        # Of a partition that was not there before, every row is new, whatever its xid.
+        fresh = sorted(set(ground.leaves) - set(here.metadata.get("leaves", ground.leaves)))
+        at = {"tid": 0, "files": ground.files, "full": full, "fresh": fresh}
+        metadata = {"leaves": ground.leaves}
+        cursor.open_window(self.connection, here, horizon, phase=phase, at=at, metadata=metadata)
+        self._window, self._pass_seconds = True, 0.0
+        return MOVED
+
+    def _newest(self, here: Cursor, poison: OneroofError | None) -> Applied | None:
+        if self.source.timestamp_column is None or not self.source.in_index_order:
+            return None
+        if self._at is None:
+            # Noted before the rows are read: whatever is still to commit began at this moment or later.
+            (self._next_since,) = one(self.connection, queries("cursor")["oldest"])
+        if self._since is None:
+            (self._since,) = one(self.connection, queries("cursor")["since"], {**self._who(), "overlap": OVERLAP})
         bounds = Bounds(frontier=here.window_horizon or here.frontier, horizon=None)
-        rows = tail.fast_batch(self.source, bounds)
-        if rows is None or bounds.frontier is None:
-            return Step(seen=0, written=0, idle=True)
-        (since,) = one(self.connection, queries("cursor")["since"], {**self._who(), "overlap": OVERLAP})
-        return self._apply(here, rows, {**bounds.parameters(), "since": since, "remember": True}, at=here.window_at)
+        rows = tail.fast_rows(self.source, bounds, bare=poison is not None)
+        size = 1 if poison else self._width.now
+        given = {**bounds.parameters(), "since": self._at or self._since, "batch": size, "keep": 0}
+        done = self._apply(here, rows, given, poison=poison, at=here.window_at, counts=batch.EVERY)
+        if done.read == size:
+            self._at = done.last_ts
+        else:
+            self._since, self._at = self._next_since, None
+        return done
 
-    def _frontier(self, here: Cursor, horizon: int) -> Step:
-        """The next range of blocks; narrower where it holds more than a batch, closed at the end of the table."""
-        bounds = Bounds(frontier=here.frontier, horizon=horizon)
-        first = int((here.window_at or {"block": 0})["block"])
-        name = self.source.table.as_string(self.connection)
-        (total,) = one(self.connection, queries("cursor")["blocks"], {"relation": name})
-        if first >= total:
+    def _frontier(self, poison: OneroofError | None = None) -> Step:
+        """The next piece of the window; the window closes at the end of the table."""
+        began = time.monotonic()
+        here = cursor.read(self.connection, worker=NAME, source=self.name)
+        if here.window_horizon is None:
+            self._window = False
+            return NOTHING
+        ground = cursor.read_ground(self.connection, self.source)
+        at = here.window_at or {}
+        if at["files"] != ground.files:
+            return self._again(here, at, ground)
+        if at["tid"] >= ground.blocks * SLOTS:
             cursor.close_window(self.connection, here, phase="incremental")
+            self._window = False
             self.windows_closed += 1
-            return Step(seen=0, written=0, idle=False)
-        parameters = {**bounds.parameters(), "first": first, "last": min(first + self._blocks, total)}
-        (count,) = one_of(self.connection, tail.block_count(self.source, bounds), parameters)
-        while count > self.batch and parameters["last"] - first > 1:
-            self._blocks = max(1, (parameters["last"] - first) * self.batch // (2 * count))
-            parameters["last"] = min(first + self._blocks, total)
-            (count,) = one_of(self.connection, tail.block_count(self.source, bounds), parameters)
-        if count <= self.batch // 4:
-            self._blocks = min(MOST_BLOCKS, self._blocks * 4)
-        at = {"block": parameters["last"]}
-        if count == 0:
-            cursor.advance(self.connection, here, at=at, seen=0, watermark=None, summary={})
-            return Step(seen=0, written=0, idle=False)
-        rows = tail.block_batch(self.source, bounds)
-        # A single block can hold more rows than a batch of them, but never more than these.
-        return self._apply(here, rows, {**parameters, "remember": False, "batch": max(self.batch, count)}, at=at)
+            return MOVED
+        full = at["full"]
+        bounds = Bounds(frontier=None if full else here.frontier, horizon=here.window_horizon, fresh=tuple(at["fresh"]))
+        piece = strip.next_piece(
+            self.connection,
+            self.source,
+            bounds,
+            first=at["tid"],
+            end=ground.blocks * SLOTS,
+            wide=self._pages,
+            batch=self.batch,
+        )
+        at = {**at, "tid": piece.last}
+        if piece.rows == 0:
+            cursor.place(self.connection, here, at)
+            self._pass_seconds += time.monotonic() - began
+            return MOVED
+        rows = tail.tid_rows(self.source, bounds, bare=poison is not None)
+        given = {**bounds.parameters(), **piece.parameters(), "keep": batch.FORGET if full else 0}
+        counts = self._news(here) if full else batch.EVERY
+        done = self._apply(here, rows, given, poison=poison, at=at, counts=counts)
+        self._pass_seconds += time.monotonic() - began
+        return Step(seen=done.read, written=done.written, idle=False)
+
+    def _again(self, here: Cursor, at: dict[str, Any], ground: Ground) -> Step:
+        """The table was rewritten: rows may lie where the walk has been, so it begins anew."""
+        joined = set(ground.leaves) - set(here.metadata.get("leaves", ground.leaves))
+        at = {**at, "tid": 0, "files": ground.files, "fresh": sorted({*at["fresh"], *joined})}
+        cursor.place(self.connection, here, at, metadata={"leaves": ground.leaves})
+        return MOVED
+
+    def _news(self, here: Cursor) -> sql.Composable:
+        """In a full pass over rows that were counted before: those behind the watermark that was reached then."""
+        if self.source.timestamp_column is None or here.watermark_text is None:
+            return sql.SQL("false")
+        kind = sql.SQL(self.source.types[self.source.timestamp_column])
+        return sql.SQL("ts > {}::{}").format(sql.Literal(here.watermark_text), kind)
 
     def _apply(
-        self, here: Cursor, rows: sql.Composed, parameters: dict[str, Any], *, at: dict[str, Any] | None
-    ) -> Step:
-        statement = sql.SQL(self.statement or queries("intake")[self.source.source_kind]).format(rows=rows)
-        given = {"batch": self.batch, "ruleset": NO_RULESET, **parameters, **self._who()}
-        read, written, mark_ts, mark_key = one_of(self.connection, statement, given)
-        if read:
-            watermark = None if mark_ts is None else (mark_ts, mark_key)
-            summary = {"rows_seen": read, "dirty_marked": written}
-            cursor.advance(self.connection, here, at=at, seen=read, watermark=watermark, summary=summary)
-        elif at != here.window_at:
-            cursor.advance(self.connection, here, at=at, seen=0, watermark=None, summary={})
-        return Step(seen=read, written=written, idle=read == 0)
+        self,
+        here: Cursor,
+        rows: sql.Composed,
+        given: dict[str, Any],
+        *,
+        poison: OneroofError | None,
+        at: dict[str, Any] | None,
+        counts: sql.Composable,
+    ) -> Applied:
+        parameters = {**given, **self._who()}
+        if poison is None:
+            done = batch.apply(self.connection, self.source, rows, parameters, effect=self.effect, counts=counts)
+        else:
+            done = batch.stage(self.connection, self.source, rows, {**parameters, **describe(poison)}, counts=counts)
+        if done.read or at != here.window_at:
+            # An inventory knows its rows: in a full pass those count that were written.
+            known = counts is not batch.EVERY and self.source.source_kind == INVENTORY
+            counted = done.written if known else done.counted
+            self._draft = replace(
+                self.run,
+                batch_count=self.run.batch_count + 1,
+                rows_seen=self.run.rows_seen + counted,
+                dirty_marked=self.run.dirty_marked + (0 if poison else done.written),
+                own=self.run.own + done.own,
+                dlq=self.run.dlq + (done.written if poison else 0),
+            )
+            watermark = None if done.mark_ts is None or done.mark_key is None else (done.mark_ts, done.mark_key)
+            cursor.advance(
+                self.connection,
+                here,
+                at=at,
+                seen=counted,
+                written=done.written,
+                watermark=watermark,
+                summary=self._draft.summary(),
+            )
+        return done
 
     def _due(self, here: Cursor, horizon: Horizon) -> bool:
         self.horizon_pinned = here.frontier is not None and here.frontier >= horizon.xid
         if self.horizon_pinned:
             return False
         (rested,) = one(self.connection, queries("cursor")["rested"], self._who())
-        return float(rested) >= self.sweep_interval
+        return float(rested) >= max(self.sweep_interval, self._pass_seconds * SHARE if self.sweep_interval else 0)
 
     def _who(self) -> dict[str, Any]:
-        return {"worker": NAME, "source": self.source.source_name}
-
-
-def one_of(connection: Connection, statement: sql.Composed, parameters: dict[str, Any]) -> tuple[Any, ...]:
-    """The only row of a composed statement that always has one."""
-    row = connection.execute(statement, parameters).fetchone()
-    assert row is not None
-    return row
+        return {"worker": NAME, "source": self.name}

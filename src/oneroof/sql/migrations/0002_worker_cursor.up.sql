@@ -12,9 +12,12 @@ CREATE TABLE public.governance_source (
   grain_column     name,
   group_columns    name[] NOT NULL DEFAULT '{}',
   fact_columns     name[] NOT NULL DEFAULT '{}',
+  own_column       name,
+  own_prefix       text,
   added_at         timestamptz NOT NULL DEFAULT now(),
   added_by         name NOT NULL DEFAULT session_user
 );
+COMMENT ON COLUMN public.governance_source.own_column IS 'a row whose value begins with own_prefix was written by oneroof: counted, not acted on';
 COMMENT ON TABLE public.governance_source IS 'the tables that are tailed; adding a source is adding a row, never code';
 
 CREATE TABLE public.gov_worker_cursor (
@@ -45,9 +48,9 @@ COMMENT ON TABLE public.gov_worker_cursor IS 'how far a worker is in a source: t
 CREATE TABLE public.governance_open_row (
   worker_name text NOT NULL,
   source_name text NOT NULL,
-  source_key  text NOT NULL,
+  key_mark    text NOT NULL,
   row_xid     bigint NOT NULL,
-  PRIMARY KEY (worker_name, source_name, source_key, row_xid)
+  PRIMARY KEY (worker_name, source_name, key_mark, row_xid)
 );
 COMMENT ON TABLE public.governance_open_row IS 'row versions at or beyond the frontier that were already applied, so that none is applied twice';
 
@@ -87,15 +90,15 @@ CREATE INDEX governance_candidate_state_stale ON public.governance_candidate_sta
 -- The three of doc 39 §39.2; a fourth needs no code.
 INSERT INTO public.governance_source
   (source_name, relation, source_kind, timestamp_column, key_columns, address_column, class_column, ref_column, grain_column,
-   group_columns, fact_columns)
+   group_columns, fact_columns, own_column, own_prefix)
 VALUES
   ('birth_registry', 'public.birth_registry', 'inventory', 'born_at', '{id}', 'canonical_address', 'collection_name',
    'entity_code', 'governance_role', '{collection_name,status}',
-   '{species_code,governance_role,status,certified,actor_ref,source_system}'),
+   '{species_code,governance_role,status,certified,actor_ref,source_system}', NULL, NULL),
   ('registry_changelog', 'public.registry_changelog', 'changelog', 'timestamp', '{id}', NULL, 'entity_type',
-   'entity_code', NULL, '{entity_type}', '{action,source_kind,migration_state}'),
+   'entity_code', NULL, '{entity_type}', '{action,source_kind,migration_state}', 'entity_type', 'oneroof.'),
   ('event_outbox', 'public.event_outbox', 'changelog', 'occurred_at', '{id}', NULL, 'event_subject_table',
-   'event_subject_ref', NULL, '{event_domain}', '{event_type}');
+   'event_subject_ref', NULL, '{event_domain}', '{event_type}', 'source_system', 'oneroof');
 
 CREATE TABLE public.governance_lease (
   executor_name text PRIMARY KEY

@@ -1,5 +1,5 @@
 -- horizon --
-SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS xid,
+SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS xid, pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS next,
        (SELECT system_identifier::text FROM pg_control_system()) || '/' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) AS identity
 
 -- ensure --
@@ -12,7 +12,7 @@ FROM public.gov_worker_cursor WHERE worker_name = %(worker)s AND source_name = %
 
 -- open_window --
 UPDATE public.gov_worker_cursor
-SET window_horizon = %(horizon)s::xid8, window_at = NULL, phase = %(phase)s,
+SET window_horizon = %(horizon)s::xid8, window_at = %(at)s, phase = %(phase)s, metadata = metadata || %(metadata)s,
     frontier = CASE WHEN cluster_identity = %(identity)s THEN frontier END, cluster_identity = %(identity)s
 WHERE worker_name = %(worker)s AND source_name = %(source)s
 
@@ -22,10 +22,19 @@ SET window_at = %(at)s,
     last_watermark_ts = greatest(c.last_watermark_ts, m.ts),
     last_watermark_id = CASE WHEN m.ts >= coalesce(c.last_watermark_ts, '-infinity') THEN %(key)s::text ELSE c.last_watermark_id END,
     watermark_text = CASE WHEN m.ts >= coalesce(c.last_watermark_ts, '-infinity') THEN %(text)s::text ELSE c.watermark_text END,
-    events_seen = c.events_seen + %(seen)s, attempts_written = c.attempts_written + %(seen)s,
-    last_run_at = public.gov_now(), last_run_summary = %(summary)s
+    events_seen = c.events_seen + %(seen)s, attempts_written = c.attempts_written + %(written)s,
+    last_run_at = public.gov_now(), last_run_summary = %(summary)s || jsonb_build_object('ended_at', public.gov_now()),
+    metadata = c.metadata || jsonb_build_object('batches', coalesce((c.metadata ->> 'batches')::bigint, 0) + 1)
 FROM (SELECT %(text)s::text::timestamptz AS ts) AS m
 WHERE c.worker_name = %(worker)s AND c.source_name = %(source)s
+
+-- place --
+UPDATE public.gov_worker_cursor SET window_at = %(at)s, metadata = metadata || %(metadata)s
+WHERE worker_name = %(worker)s AND source_name = %(source)s
+
+-- forget --
+-- Remembered xids of another cluster or timeline would be taken for this one's.
+DELETE FROM public.governance_open_row WHERE worker_name = %(worker)s AND source_name = %(source)s
 
 -- close_window --
 UPDATE public.gov_worker_cursor
@@ -39,24 +48,38 @@ WHERE c.worker_name = %(worker)s AND c.source_name = %(source)s AND o.worker_nam
 
 -- start --
 UPDATE public.gov_worker_cursor SET frontier = %(frontier)s::xid8, frontier_at = public.gov_now(), cluster_identity = %(identity)s,
-  phase = 'incremental'
+  phase = 'incremental', metadata = metadata || %(metadata)s
 WHERE worker_name = %(worker)s AND source_name = %(source)s
 
--- backfilled --
-SELECT frontier::text::bigint FROM public.gov_worker_cursor
+-- swept --
+SELECT frontier::text::bigint, cluster_identity, metadata -> 'leaves' FROM public.gov_worker_cursor
 WHERE worker_name = 'gov_backfill_sweep' AND source_name = %(source)s AND frontier IS NOT NULL
 
--- blocks --
--- The longest of the tables that hold the rows; an ordinary table is in no partition tree.
-SELECT coalesce(max(pg_relation_size(t.relid) / current_setting('block_size')::bigint), 0)
-FROM (SELECT relid FROM pg_partition_tree(%(relation)s::text::regclass) WHERE isleaf
-      UNION SELECT %(relation)s::text::regclass) AS t
+-- rewind --
+UPDATE public.gov_worker_cursor
+SET frontier = NULL, frontier_at = NULL, window_horizon = NULL, window_at = NULL, phase = 'reconciling'
+WHERE worker_name = %(worker)s AND source_name = %(source)s
+
+-- ground --
+-- The tables that hold the rows, partitions and children: how long the longest is, which they are, and where they lie.
+WITH RECURSIVE leaf (relid) AS (
+  SELECT %(relation)s::text::regclass::oid
+  UNION SELECT h.inhrelid FROM pg_catalog.pg_inherits AS h JOIN leaf AS l ON h.inhparent = l.relid
+)
+SELECT coalesce(max(pg_relation_size(l.relid) / current_setting('block_size')::bigint), 0) AS blocks,
+       coalesce(array_agg(l.relid::bigint ORDER BY l.relid), '{}') AS leaves,
+       md5(coalesce(string_agg(l.relid || '/' || pg_relation_filenode(l.relid), ',' ORDER BY l.relid), '')) AS files
+FROM leaf AS l JOIN pg_catalog.pg_class AS c ON c.oid = l.relid WHERE c.relkind = 'r'
+
+-- oldest --
+-- When the oldest transaction that may still write began; NULL if somebody does not show when it did.
+SELECT CASE WHEN coalesce(bool_and(state IS NOT NULL AND state <> 'disabled'), true)
+            THEN coalesce(min(xact_start), clock_timestamp())::timestamp::text END
+FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()
 
 -- since --
--- Where the fast lane begins: a little behind the latest row, and not after the oldest open transaction began.
-SELECT (least(coalesce(c.last_watermark_ts, c.frontier_at),
-              (SELECT min(xact_start) FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend'))
-        - %(overlap)s::interval)::timestamp::text
+-- Where the fast lane begins, if nothing better is known: a little behind the latest row.
+SELECT (coalesce(c.last_watermark_ts, c.frontier_at) - %(overlap)s::interval)::timestamp::text
 FROM public.gov_worker_cursor AS c WHERE c.worker_name = %(worker)s AND c.source_name = %(source)s
 
 -- rested --

@@ -6,8 +6,21 @@ SELECT s.source_name, n.nspname::text, c.relname::text, s.source_kind, s.timesta
        s.address_column::text, s.class_column::text, s.ref_column::text, s.grain_column::text,
        s.group_columns::text[], s.fact_columns::text[],
        (SELECT jsonb_object_agg(a.attname, format_type(a.atttypid, NULL)) FROM pg_catalog.pg_attribute AS a
-        WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped)
+        WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
+       s.own_column::text, s.own_prefix,
+       -- Whether a btree index gives the rows in the order of (timestamp, key).
+       EXISTS (SELECT FROM pg_catalog.pg_index AS i
+               JOIN pg_catalog.pg_class AS x ON x.oid = i.indexrelid
+               JOIN pg_catalog.pg_am AS method ON method.oid = x.relam
+               WHERE i.indrelid = c.oid AND i.indisvalid AND i.indpred IS NULL AND method.amname = 'btree'
+                 AND (SELECT count(DISTINCT o.option) FROM unnest(i.indoption::int[]) WITH ORDINALITY AS o (option, place)
+                      WHERE o.place <= cardinality(k.wanted)) = 1
+                 AND (SELECT array_agg(a.attname::text ORDER BY e.place)
+                      FROM unnest(i.indkey::int[]) WITH ORDINALITY AS e (attnum, place)
+                      JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = e.attnum
+                      WHERE e.place <= least(i.indnkeyatts, cardinality(k.wanted))) = k.wanted)
 FROM public.governance_source AS s
+CROSS JOIN LATERAL (SELECT array_remove(s.timestamp_column::text || s.key_columns::text[], NULL) AS wanted) AS k
 JOIN pg_catalog.pg_class AS c ON c.oid = s.relation
 JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 ORDER BY s.added_at, s.source_name

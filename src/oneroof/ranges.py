@@ -1,0 +1,57 @@
+"""A first sweep in parallel, over disjoint ranges (doc 31 §11), each with a cursor and a lease of its own.
+
+A range is `source#i/n` in the cursor, with the window's H of the whole. Where to cut is taken from a sample, once, and
+kept with the cursors: whoever goes on after a crash, with however many processes, finds the same ranges. The last one
+also has the rows without a timestamp.
+"""
+
+from __future__ import annotations
+
+from psycopg.types.json import Jsonb
+
+from oneroof import tail
+from oneroof.cursor import Cursor
+from oneroof.db import Connection, one, queries
+from oneroof.source import Source
+from oneroof.tail import DATED
+
+# Pages that are looked at to find out where to cut.
+SAMPLE = 400
+
+
+def cut(connection: Connection, here: Cursor, source: Source, *, shares: int, blocks: int) -> int:
+    """Make the ranges of what a sweep still has to do; how many there are, 0 where a source cannot be cut."""
+    at = here.window_at or {}
+    if not source.in_index_order or source.timestamp_column is None or at.get("part", DATED) != DATED:
+        return 0
+    percent = min(100.0, 100.0 * SAMPLE / max(blocks, 1))
+    found = connection.execute(tail.keyset_shares(source), {"shares": shares, "percent": percent}).fetchall()
+    ends = [end for (end,) in found[:-1]]
+    starts = [at.get("after"), *ends]
+    for i, (start, end) in enumerate(zip(starts, [*ends, None], strict=True), 1):
+        connection.execute(
+            queries("ranges")["make"],
+            {
+                "worker": here.worker_name,
+                "parent": here.source_name,
+                "source": f"{here.source_name}#{i}/{len(starts)}",
+                "at": Jsonb({"part": DATED, "after": start, "upto": end}),
+            },
+        )
+    connection.execute(
+        queries("ranges")["made"],
+        {"worker": here.worker_name, "source": here.source_name, "ranges": Jsonb({"ranges": len(starts)})},
+    )
+    return len(starts)
+
+
+def names(connection: Connection, *, worker: str, source: str) -> list[str]:
+    """The ranges of a sweep that is under way."""
+    found = connection.execute(queries("ranges")["names"], {"worker": worker, "source": source})
+    return [name for (name,) in found]
+
+
+def are_swept(connection: Connection, *, worker: str, source: str) -> bool:
+    """Whether every range has been swept to its end."""
+    (swept,) = one(connection, queries("ranges")["are_swept"], {"worker": worker, "source": source})
+    return bool(swept)

@@ -1,0 +1,60 @@
+"""One worker's failed items on one source, tried again when their time has come: all that are due in one statement."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from oneroof import batch, retry, tail
+from oneroof.db import Connection
+from oneroof.errors import OneroofError
+from oneroof.lease import Lease
+from oneroof.source import Source
+from oneroof.width import Width
+from oneroof.worker import NOTHING, Step, fenced, isolating
+
+# While there is other work, failed items are looked after this often.
+EVERY = 1.0
+
+
+@dataclass(slots=True)
+class Retries:
+    """What waits of one cursor."""
+
+    worker: str
+    source: Source
+    name: str
+    width: Width
+    _looked: float = field(default=0.0, init=False)
+
+    def in_between(self, connection: Connection, held: Lease) -> None:
+        """Now and then between other steps."""
+        if time.monotonic() - self._looked >= EVERY:
+            self.run_once(connection, held)
+
+    def run_once(self, connection: Connection, held: Lease) -> Step:
+        """Try what is due; the one that fails again is found by halving, and waits longer or is dead."""
+        self._looked = time.monotonic()
+        doing = f"trying again in {self.name}"
+        return isolating(
+            self.width,
+            lambda: fenced(connection, held, lambda: self._again(connection), doing=doing),
+            lambda error: fenced(connection, held, lambda: self._fail(connection, error), doing=doing),
+        )
+
+    def _due(self, connection: Connection) -> dict[int, str]:
+        return retry.due(connection, worker=self.worker, source=self.name, most=self.width.now)
+
+    def _again(self, connection: Connection) -> Step:
+        items = self._due(connection)
+        if not items:
+            return NOTHING
+        who = {"worker": self.worker, "source": self.name, "keep": batch.FORGET, "keys": list(items.values())}
+        done = batch.apply(connection, self.source, tail.item_rows(self.source), who)
+        # A row that is gone has no work left in it; the audit accounts for it.
+        retry.finish(connection, list(items))
+        return Step(seen=0, written=done.written, idle=False)
+
+    def _fail(self, connection: Connection, error: OneroofError) -> Step:
+        retry.fail(connection, list(self._due(connection)), error)
+        return Step(seen=0, written=0, idle=False)

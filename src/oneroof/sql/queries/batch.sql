@@ -1,0 +1,53 @@
+-- seed --
+INSERT INTO public.governance_candidate_state
+  (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, grain)
+SELECT candidate_key, %(ruleset)s, group_key, %(scope)s, source_key, source_version, facts_hash, grain FROM ({rows}) AS batch
+
+-- reseed --
+-- What is there and the same is left alone before the upsert sees it, for even an upsert that changes nothing locks its row.
+INSERT INTO public.governance_candidate_state AS c
+  (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, grain)
+SELECT DISTINCT ON (candidate_key) candidate_key, %(ruleset)s, group_key, %(scope)s, source_key, source_version, facts_hash, grain
+FROM ({rows}) AS b
+WHERE (SELECT k.source_name <> %(scope)s OR k.source_key <> b.source_key
+              OR (k.facts_hash = b.facts_hash AND k.group_key = b.group_key AND k.grain = b.grain)
+       FROM public.governance_candidate_state AS k WHERE k.candidate_key = b.candidate_key) IS NOT TRUE
+ORDER BY candidate_key, ts, source_key
+{upsert}
+
+-- upsert --
+ON CONFLICT (candidate_key) DO UPDATE
+SET group_key = excluded.group_key, source_version = excluded.source_version, facts_hash = excluded.facts_hash,
+    grain = excluded.grain, change_number = c.change_number + 1, dirty = true, dirty_reason = 'source_row_changed',
+    dirtied_at = public.gov_now(), updated_at = public.gov_now()
+WHERE c.source_name = excluded.source_name AND c.source_key = excluded.source_key
+  AND (c.facts_hash, c.group_key, c.grain) IS DISTINCT FROM (excluded.facts_hash, excluded.group_key, excluded.grain)
+
+-- apply --
+WITH batch AS MATERIALIZED ({rows}), {effects}
+SELECT (SELECT count(*) FROM batch), (SELECT count(*) FROM batch WHERE {counts}), (SELECT count(*) FROM put),
+       (SELECT count(*) FROM batch WHERE own), last.ts_text, mark.ts_text, mark.source_key
+FROM (SELECT 1) AS one
+LEFT JOIN (SELECT ts_text FROM batch WHERE ts IS NOT NULL ORDER BY ts DESC LIMIT 1) AS last ON true
+LEFT JOIN (SELECT ts_text, source_key FROM batch WHERE believed ORDER BY ts DESC LIMIT 1) AS mark ON true
+
+-- remembered --
+INSERT INTO public.governance_open_row (worker_name, source_name, key_mark, row_xid)
+SELECT %(worker)s, %(source)s, public.gov_key_mark(source_key), row_xid FROM batch WHERE row_xid >= %(keep)s
+
+-- inventory --
+INSERT INTO public.governance_candidate_state AS c
+  (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, grain, dirty, dirty_reason,
+   dirtied_at)
+SELECT DISTINCT ON (candidate_key) candidate_key, %(ruleset)s, group_key, %(scope)s, source_key, source_version, facts_hash, grain,
+       true, 'object_born', public.gov_now()
+FROM batch WHERE NOT own ORDER BY candidate_key, ts, source_key
+{upsert}
+RETURNING 1
+
+-- changelog --
+SELECT 1 WHERE false
+
+-- staged --
+SELECT 1 FROM batch AS b
+WHERE public.gov_retry_stage(%(worker)s::text, %(source)s::text, %(table)s::text, b.source_key, b.row_xid, %(sqlstate)s::text, %(error)s::text)

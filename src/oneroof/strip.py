@@ -1,0 +1,52 @@
+"""A walk over a table's pages from the first to the last, in pieces that hold at most a batch (design: the tail).
+
+A piece is a range of ctids, of which the count reads headers alone; one that holds too many rows is narrowed before its
+rows are read. A rewrite of the table (VACUUM FULL, CLUSTER) moves rows to where the walk has been: the mark of its
+files tells, and the walk begins anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from oneroof import tail
+from oneroof.db import Connection
+from oneroof.source import Source
+from oneroof.tail import SLOTS, Bounds
+from oneroof.width import Width
+
+# Pages at once: read in a few hundredths of a second, so that the fast lane never waits long.
+PAGES = 4_096
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A range of ctids, as numbers, and how many rows of the window it holds."""
+
+    first: int
+    last: int
+    rows: int
+
+    def parameters(self) -> dict[str, Any]:
+        return {"first": tail.tid(self.first), "last": tail.tid(self.last)}
+
+
+def width() -> Width:
+    """How many ctids to take at once."""
+    return Width(most=PAGES * SLOTS)
+
+
+def next_piece(
+    connection: Connection, source: Source, bounds: Bounds, *, first: int, end: int, wide: Width, batch: int
+) -> Piece:
+    """The next piece of a walk, narrowed until it holds no more than a batch, or a single ctid."""
+    while True:
+        piece = Piece(first=first, last=min(first + wide.now, end), rows=0)
+        statement = tail.tid_count(source, bounds)
+        row = connection.execute(statement, {**bounds.parameters(), **piece.parameters()}).fetchone()
+        assert row is not None
+        span = piece.last - piece.first
+        if row[0] <= batch or span <= 1:
+            return Piece(first=piece.first, last=piece.last, rows=row[0])
+        wide.now = max(1, span * batch // (2 * row[0]))
