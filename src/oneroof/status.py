@@ -8,7 +8,7 @@ from typing import Any
 
 from psycopg.rows import class_row
 
-from oneroof.db import Connection, queries, transaction
+from oneroof.db import Connection, one, queries, transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,3 +85,10 @@ def read(connection: Connection) -> Status:
         with connection.cursor(row_factory=class_row(HorizonStatus)) as cursor:
             (horizon,) = cursor.execute(named["horizon"]).fetchall()
     return Status(workers=workers, depth=depth, horizon=horizon)
+
+
+def rows_to_sweep(connection: Connection) -> int:
+    """About how many rows the first sweeps still have before them, by the planner's statistics; 0 if it has none."""
+    with transaction(connection, doing="reading the status", read_only=True, statement_timeout=5):
+        (rows,) = one(connection, queries("status")["to_sweep"])
+    return int(rows)

@@ -1,134 +1,165 @@
-"""The supervisor: runs workers on their sources in turn, each behind a lease of its own (doc 39 §39.6).
+"""The supervisor: which workers run on what, in how many lanes, and when a run is over (doc 39 §39.6).
 
-Busy executors are called again at once, quiet ones ever more rarely, down to once a second. It stops between batches,
-and gives the leases back. An executor whose lease is held elsewhere is left to the holder and tried again later.
+Each worker has a lane of its own, so that a long sweep never delays the tail; a sweep in ranges has one for each range.
+A run ends when it is told to, or, until idle, when every lane has gone a whole round without work since the last time
+that any lane had some. Any number of processes on any number of machines may run; leases share out the work.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
-from oneroof import gates, lease
+from oneroof import ranges, watch
 from oneroof import source as sources
-from oneroof.db import Connection
-from oneroof.errors import HeldElsewhere, OneroofError, Refused, Usage
+from oneroof.control import GATE, Control
+from oneroof.db import Connection, leave
+from oneroof.errors import HeldElsewhere, Refused, Usage
+from oneroof.gates import require_open
+from oneroof.lane import Duty, Lane, Report, Worker
+from oneroof.lease import Lease
 from oneroof.source import INVENTORY, Source
-from oneroof.worker import Step
 from oneroof.workers import backfill_sweep, handoff_intake
 from oneroof.workers.backfill_sweep import BackfillSweep
 from oneroof.workers.handoff_intake import HandoffIntake
 
-GATE = "governance.workers_enabled"
 NAMES = (backfill_sweep.NAME, handoff_intake.NAME)
-BUSY, QUIET = 0.01, 1.0
+REPLAN = 5.0
 Mode = Literal["for ever", "once", "until idle"]
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """What an executor has just done."""
-
-    worker: str
-    source: str
-    step: Step
-
-
-@dataclass(slots=True)
-class Executor:
-    """One worker on one source, with its lease once it has one."""
-
-    worker: str
-    source: Source
-    running: BackfillSweep | HandoffIntake | None = None
-    held_by: str | None = None
-    done: bool = False
 
 
 @dataclass(slots=True)
 class Supervisor:
-    """A run of some workers by one instance."""
+    """A run of some workers by one instance; `dial` opens a connection, one for each lane."""
 
-    connection: Connection
+    dial: Callable[[], Connection]
     workers: list[str]
     instance: str
     mode: Mode
     stop: threading.Event
-    tell: Callable[[Progress], None]
-    _executors: list[Executor] = field(default_factory=list, init=False)
+    tell: Callable[[Report], None]
+    shards: int = 1
+    seen: int = field(default=0, init=False)
+    _activity: int = field(default=0, init=False)
+    _control: Control = field(default_factory=Control, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _sources: list[Source] = field(default_factory=list, init=False)
+    _ranges: dict[str, list[str]] = field(default_factory=dict, init=False)
+    _planned: float = field(default=float("-inf"), init=False)
+    _over: threading.Event = field(default_factory=threading.Event, init=False)
 
     def run(self) -> int:
         """Run until told to stop, or until there is nothing to do; rows seen."""
-        self._executors = [
-            Executor(worker=worker, source=source)
-            for worker in self.workers
-            for source in sources.listing(self.connection)
-            if worker != backfill_sweep.NAME or source.source_kind == INVENTORY
+        if self.mode != "for ever":
+            connection = self.dial()
+            require_open(connection, GATE)
+            leave(connection)
+        lanes = [lane for worker in self.workers for lane in self._lanes(worker)]
+        threads = [
+            threading.Thread(target=lane.run, args=(lambda: self._activity,), name=f"lane {i}", daemon=True)
+            for i, lane in enumerate(lanes)
         ]
+        for thread in threads:
+            thread.start()
         try:
-            return self._rounds()
+            self._wait(lanes, threads)
+        except BaseException:
+            self._over.set()
+            for lane in lanes:
+                lane.abort()
+            raise
         finally:
-            for executor in self._executors:
-                # A connection that was cut or interrupted cannot give anything back; then the lease runs out.
-                if executor.running is not None:
-                    with suppress(OneroofError):
-                        lease.release(self.connection, executor.running.lease)
+            self._over.set()
+            for thread in threads:
+                thread.join(timeout=10)
+        for lane in lanes:
+            if lane.failure is not None:
+                raise lane.failure
+        self._last_look()
+        self._complain_if_all_held(lanes)
+        return self.seen
 
-    def _rounds(self) -> int:
-        seen, pause = 0, BUSY
-        while not self.stop.is_set():
-            if not self._open():
-                self.stop.wait(QUIET)
-                continue
-            steps = [step for executor in self._executors if not self.stop.is_set() for step in self._call(executor)]
-            seen += sum(step.seen for step in steps)
-            if self.mode == "once" or (
-                self.mode == "until idle" and all(executor.done for executor in self._executors)
-            ):
-                break
-            pause = BUSY if any(not step.idle for step in steps) else min(QUIET, pause * 2)
-            self.stop.wait(0 if any(step.seen for step in steps) else pause)
-        held = [executor for executor in self._executors if executor.running is None and executor.held_by]
-        if self.mode != "for ever" and held and len(held) == len(self._executors):
-            raise HeldElsewhere(held[0].held_by or "held elsewhere", hint="another instance does the work")
-        return seen
+    def _wait(self, lanes: list[Lane], threads: list[threading.Thread]) -> None:
+        while any(thread.is_alive() for thread in threads):
+            if self.stop.is_set() or any(lane.failure for lane in lanes):
+                return
+            if self.mode == "until idle" and all(lane.idle_at == self._activity for lane in lanes):
+                return
+            if self.mode == "until idle" and self._control.policies and not self._control.gate_open:
+                raise Refused(f"the gate {GATE} was closed", hint=f"oneroof gate request {GATE} --reason …")
+            self.stop.wait(0.02)
 
-    def _open(self) -> bool:
+    def _last_look(self) -> None:
+        """What this run has opened or closed shows in the findings at once, also of a run that was short."""
+        if self.mode == "for ever":
+            return
+        connection = self.dial()
         try:
-            gates.require_open(self.connection, GATE)
-        except Refused:
-            if self.mode != "for ever":
-                raise
-            return False
-        return True
+            watch.watch(connection)
+        finally:
+            leave(connection)
 
-    def _call(self, executor: Executor) -> list[Step]:
-        """One step of an executor, if it has or gets its lease."""
-        try:
-            running = executor.running or self._begin(executor)
-            step = running.run_once()
-        except HeldElsewhere as held:
-            executor.running, executor.held_by, executor.done = None, str(held), True
-            return []
-        if isinstance(running, HandoffIntake) and running.windows_closed:
-            running.sweep_interval = handoff_intake.SWEEP_INTERVAL
-        executor.done = step.idle
-        self.tell(Progress(executor.worker, executor.source.source_name, step))
-        return [step]
+    def _complain_if_all_held(self, lanes: list[Lane]) -> None:
+        executors = [executor for lane in lanes for executor in lane.executors]
+        held = [executor.held_by for executor in executors if executor.held_by]
+        if self.mode != "for ever" and held and len(held) == len(executors) and not self.stop.is_set():
+            raise HeldElsewhere(held[0], hint="another instance does the work")
 
-    def _begin(self, executor: Executor) -> BackfillSweep | HandoffIntake:
-        name = lease.executor_name(executor.worker, executor.source.source_name)
-        held = lease.claim(self.connection, name, instance=self.instance)
-        if executor.worker == backfill_sweep.NAME:
-            executor.running = BackfillSweep(self.connection, executor.source, held)
-        else:
-            # Idle is only who has closed a whole window in this run; after it the usual interval is good enough.
-            at_once = 0.0 if self.mode == "until idle" else handoff_intake.SWEEP_INTERVAL
-            executor.running = HandoffIntake(self.connection, executor.source, held, sweep_interval=at_once)
-        return executor.running
+    def _lanes(self, worker: str) -> list[Lane]:
+        many = self.shards if worker == backfill_sweep.NAME else 1
+        return [
+            Lane(
+                dial=self.dial,
+                control=self._control,
+                instance=self.instance,
+                plan=lambda connection, place=place: self._plan(connection, worker, place=place, lanes=many),  # type: ignore[misc]
+                begin=self._begin,
+                tell=self._told,
+                stop=self._over,
+                endless=self.mode == "for ever",
+                once=self.mode == "once",
+            )
+            for place in range(many)
+        ]
+
+    def _plan(self, connection: Connection, worker: str, *, place: int, lanes: int) -> list[Duty]:
+        """What one of a worker's lanes has to do, by what is registered now."""
+        with self._lock:
+            if time.monotonic() - self._planned >= REPLAN:
+                self._sources = sources.listing(connection)
+                self._ranges = {
+                    each.source_name: ranges.names(connection, worker=backfill_sweep.NAME, source=each.source_name)
+                    for each in self._sources
+                    if each.source_kind == INVENTORY
+                }
+                self._planned = time.monotonic()
+            if worker != backfill_sweep.NAME:
+                return [Duty(worker, each, each.source_name) for each in self._sources]
+            whole = [Duty(worker, each, each.source_name) for each in self._sources if each.source_kind == INVENTORY]
+            parts = [Duty(worker, duty.source, name) for duty in whole for name in self._ranges[duty.scope]]
+        return [*(whole if place == 0 else []), *parts[place::lanes]]
+
+    def _begin(self, connection: Connection, duty: Duty, held: Lease, batch: int) -> Worker:
+        if duty.worker == backfill_sweep.NAME:
+            sweep = BackfillSweep(connection, duty.source, held, batch=batch, scope=duty.scope)
+            if self.shards > 1 and duty.scope == duty.source.source_name and sweep.cut(self.shards):
+                with self._lock:
+                    self._planned = float("-inf")
+            return sweep
+        interval = self._control.policies[duty.worker].sweep_interval
+        # Idle is only who has closed a whole window in this run; after it the usual interval is good enough.
+        at_once = self.mode == "until idle"
+        return HandoffIntake(connection, duty.source, held, batch=batch, sweep_interval=interval, at_once=at_once)
+
+    def _told(self, report: Report) -> None:
+        with self._lock:
+            if report.step is not None:
+                self.seen += report.step.seen
+                self._activity += not report.step.idle
+            self.tell(report)
 
 
 def worker_names(words: list[str]) -> list[str]:

@@ -20,7 +20,8 @@ from oneroof.db import Connection, inspect, one, saying
 from oneroof.errors import HeldElsewhere, Refused
 from oneroof.estate.build import DEFAULT_ROWS, DEFAULT_SEED, build
 from oneroof.estate.mark import built
-from oneroof.supervisor import Progress, Supervisor, worker_names
+from oneroof.lane import Report
+from oneroof.supervisor import Supervisor, worker_names
 
 GATES = ("governance.workers_enabled", "governance.emit_enabled")
 
@@ -90,14 +91,15 @@ def _sweep(session: Session, connection: Connection) -> int:
     started, swept = time.monotonic(), 0
     with session.meter("workers") as meter:
 
-        def tell(progress: Progress) -> None:
+        def tell(report: Report) -> None:
             nonlocal swept
-            swept += progress.step.seen
-            meter(f"{progress.source}, {swept:,} rows", min(swept, rows_of), rows_of)
+            if report.step is not None:
+                swept += report.step.seen
+                meter(f"{report.executor}, {swept:,} rows", min(swept, rows_of), rows_of)
 
         (rows_of,) = one(connection, "SELECT greatest(count(*), 1) FROM public.birth_registry")
         supervisor = Supervisor(
-            connection=connection,
+            dial=lambda: session.dial(session.embedded.dsn()),
             workers=worker_names([]),
             instance="demo",
             mode="until idle",

@@ -7,9 +7,12 @@ import time
 
 import typer
 
+from oneroof import status
 from oneroof.cli.session import Session, stop_on_signal
 from oneroof.errors import Usage
-from oneroof.supervisor import Mode, Progress, Supervisor, worker_names
+from oneroof.lane import Report
+from oneroof.supervisor import Mode, Supervisor, worker_names
+from oneroof.workers import backfill_sweep
 
 
 def register(app: typer.Typer) -> None:
@@ -22,6 +25,7 @@ def run(
     once: bool = typer.Option(False, "--once", help="One step of each, then end."),
     until_idle: bool = typer.Option(False, "--until-idle", help="End when there is nothing more to do."),
     instance: str | None = typer.Option(None, help="A name for this process in its leases; the host's unless said."),
+    shards: int = typer.Option(1, min=1, max=64, help="Sweep in so many ranges at once, each on its own connection."),
 ) -> None:
     """Run the workers: backfill_sweep reads each inventory once, handoff_intake follows every source from there.
 
@@ -35,23 +39,34 @@ def run(
     stop = stop_on_signal()
     totals: dict[str, int] = {}
     started = time.monotonic()
-    connection = session.connect_installed()
+    chosen = worker_names(workers or [])
+    first = session.connect_installed()
+    expected = status.rows_to_sweep(first) if backfill_sweep.NAME in chosen else 0
+    first.close()
+    log = session.log()
     with session.meter("run") as meter:
 
-        def tell(progress: Progress) -> None:
-            name = f"{progress.worker}:{progress.source}"
-            totals[name] = totals.get(name, 0) + progress.step.seen
-            seen = sum(totals.values())
-            meter(f"{seen:,} rows, {seen / max(time.monotonic() - started, 1e-3):,.0f} rows/s", 0, 0)
+        def tell(report: Report) -> None:
+            if report.what is not None:
+                log.warning("trouble", of=report.executor, what=report.what)
+            if report.step is None:
+                return
+            totals[report.executor] = totals.get(report.executor, 0) + report.step.seen
+            seen, seconds = sum(totals.values()), max(time.monotonic() - started, 1e-3)
+            swept = sum(rows for name, rows in totals.items() if name.startswith(backfill_sweep.NAME))
+            meter(f"{seen:,} rows, {seen / seconds:,.0f} rows/s", min(swept, expected), expected)
 
         supervisor = Supervisor(
-            connection=connection,
-            workers=worker_names(workers or []),
+            dial=session.dial,
+            workers=chosen,
             instance=instance or platform.node() or "oneroof",
             mode=mode,
             stop=stop,
             tell=tell,
+            shards=shards,
         )
+        log.info("begin", workers=chosen, instance=supervisor.instance, mode=mode)
         seen = supervisor.run()
+        log.info("end", seen=seen, stopped=stop.is_set())
     document = {"seen": seen, "executors": totals, "seconds": round(time.monotonic() - started, 3)}
     session.emit(document, lambda out: out.print(f"{seen:,} rows seen in {document['seconds']} s"))

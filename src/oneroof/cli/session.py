@@ -23,6 +23,7 @@ from rich.table import Table
 from rich.text import Text
 
 from oneroof import config, db, migrate
+from oneroof.cli.log import logger
 from oneroof.cli.progress import Meter
 from oneroof.config import Settings
 from oneroof.embedded import EmbeddedServer
@@ -93,6 +94,14 @@ class Session:
         connection = db.connect(dsn or self.dsn(), settings=self.settings)
         self._stack.callback(db.leave, connection)
         return connection
+
+    def dial(self, dsn: str | None = None) -> db.Connection:
+        """A connection that belongs to the caller, for what has a thread of its own."""
+        return db.connect(dsn or self.dsn(), settings=self.settings)
+
+    def log(self) -> Any:
+        """What happens in a long run: a line for a person on a terminal, JSON lines for anything else."""
+        return logger(self.error)
 
     def connect_installed(self) -> db.Connection:
         """The same, where oneroof is installed and current; otherwise the command that helps."""

@@ -37,13 +37,16 @@ OVERLAP = "5 seconds"
 
 @dataclass(slots=True)
 class HandoffIntake:
-    """The intake of one source by one instance. `sweep_interval` is how long the frontier may rest."""
+    """The intake of one source by one instance. `sweep_interval` is how long the frontier may rest; `at_once` means
+    that the first window does not wait for it.
+    """
 
     connection: Connection
     source: Source
     lease: Lease
     batch: int = BATCH
     sweep_interval: float = SWEEP_INTERVAL
+    at_once: bool = False
     effect: str | None = None
     windows_closed: int = field(default=0, init=False)
     horizon_pinned: bool = field(default=False, init=False)
@@ -245,6 +248,8 @@ class HandoffIntake:
         self.horizon_pinned = here.frontier is not None and here.frontier >= horizon.xid
         if self.horizon_pinned:
             return False
+        if self.at_once and not self.windows_closed:
+            return True
         (rested,) = one(self.connection, queries("cursor")["rested"], self._who())
         return float(rested) >= max(self.sweep_interval, self._pass_seconds * SHARE if self.sweep_interval else 0)
 

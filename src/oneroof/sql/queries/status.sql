@@ -9,3 +9,14 @@ SELECT dirty, stale, waiting, dead FROM public.v_governance_depth
 
 -- horizon --
 SELECT horizon, horizon_xids, pinned_by, pinned_seconds FROM public.v_horizon
+
+-- to_sweep --
+SELECT greatest(coalesce(sum(greatest(k.reltuples, 0)), 0)::bigint - coalesce(sum(d.seen), 0)::bigint, 0)
+FROM public.governance_source AS g
+JOIN pg_catalog.pg_class AS k ON k.oid = g.relation
+LEFT JOIN LATERAL (
+  SELECT sum(c.events_seen) AS seen, bool_or(c.frontier IS NOT NULL AND c.source_name = g.source_name) AS swept
+  FROM public.gov_worker_cursor AS c
+  WHERE c.worker_name = 'gov_backfill_sweep' AND split_part(c.source_name, '#', 1) = g.source_name
+) AS d ON true
+WHERE g.source_kind = 'inventory' AND d.swept IS NOT TRUE

@@ -1,0 +1,91 @@
+"""Control: whether a worker may work at this moment, asked before every batch, looked up at most ten times a second.
+
+The gate, the pause and the policies are rows; the load is what the server shows. One look serves all lanes of a
+process. A worker works, waits for calmer times or rests until its hours (both keep the lease and tick), or leaves
+(gives its lease back).
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import defaultdict
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Literal
+
+from oneroof import policy, watch
+from oneroof.db import Connection, one, queries, transaction
+from oneroof.guard import Guard, Load
+from oneroof.policy import Policy
+
+GATE = "governance.workers_enabled"
+FRESH = 0.1
+POLICY_FRESH = 0.5
+Word = Literal["work", "wait", "rest", "leave"]
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """What a worker may do now, and why it may not work."""
+
+    word: Word
+    why: str | None = None
+
+
+WORK = Leave("work")
+
+
+@dataclass(slots=True)
+class Control:
+    """What one process knows of gate, policies and load."""
+
+    policies: dict[str, Policy] = field(default_factory=dict, init=False)
+    gate_open: bool = field(default=False, init=False)
+    _guards: defaultdict[str, Guard] = field(default_factory=lambda: defaultdict(Guard), init=False)
+    _load: Load = field(default=Load(lock_waits=0, replication_lag=None), init=False)
+    _looked: float = field(default=0.0, init=False)
+    _read: float = field(default=0.0, init=False)
+    _watched: float = field(default=0.0, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+
+    def ask(self, connection: Connection, worker: str) -> Leave:
+        """May this worker work?"""
+        with self._lock:
+            now = time.monotonic()
+            if now - self._looked >= FRESH:
+                self._look(connection)
+                self._looked = now
+            if now - self._read >= POLICY_FRESH:
+                self.policies = policy.read(connection)
+                self._read = now
+            return self._judge(worker, now=now)
+
+    def note(self, worker: str, *, failed: bool) -> None:
+        """A batch went well, or did not."""
+        with self._lock:
+            self._guards[worker].note(failed=failed)
+
+    def watch(self, connection: Connection) -> None:
+        """Look after everybody's cursors now and then, whoever of us comes first."""
+        with self._lock:
+            if time.monotonic() - self._watched < watch.INTERVAL:
+                return
+            self._watched = time.monotonic()
+        watch.watch(connection)
+
+    def _look(self, connection: Connection) -> None:
+        with transaction(connection, doing="looking at the load", read_only=True, statement_timeout=5):
+            self.gate_open, waits, lag = one(connection, queries("control")["look"], {"gate": GATE})
+        self._load = Load(lock_waits=waits, replication_lag=None if lag is None else int(lag))
+
+    def _judge(self, worker: str, *, now: float) -> Leave:
+        rules = self.policies[worker]
+        if not self.gate_open:
+            return Leave("leave", f"the gate {GATE} is closed")
+        if rules.is_paused:
+            return Leave("leave", f"paused by {rules.paused_by}")
+        if not rules.in_window(datetime.now(UTC).time()):
+            return Leave("rest", f"works from {rules.off_peak_from} to {rules.off_peak_to} UTC")
+        reason = self._guards[worker].look(self._load, rules, now=now)
+        return WORK if reason is None else Leave("wait", reason)

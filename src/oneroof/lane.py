@@ -1,0 +1,286 @@
+"""A lane: one connection, one thread, some executors in turn, each behind a lease of its own (doc 39 §39.6).
+
+Busy executors are called again at once, quiet ones ever more rarely, down to once a second. A lost connection is opened
+again; a full disk is waited for; an executor whose source cannot be read ticks with `warn`, leaves a finding and is
+tried again ever more rarely: sick is not dead. One whose lease is held elsewhere is left to the holder and tried again.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from oneroof import findings, lease, retry
+from oneroof.control import Control
+from oneroof.db import Connection, leave, transaction
+from oneroof.errors import HeldElsewhere, OneroofError, Unavailable
+from oneroof.lease import Lease
+from oneroof.source import Source
+from oneroof.worker import Step
+from oneroof.workers.backfill_sweep import BackfillSweep
+from oneroof.workers.handoff_intake import HandoffIntake
+
+BUSY, QUIET = 0.01, 1.0
+LONGEST_WAIT = 30.0
+PATIENCE = 60.0
+REGRESSION = "GV410"
+Worker = BackfillSweep | HandoffIntake
+
+
+@dataclass(frozen=True, slots=True)
+class Duty:
+    """One worker on one source, or on a range of it."""
+
+    worker: str
+    source: Source
+    scope: str
+
+    @property
+    def executor(self) -> str:
+        return lease.executor_name(self.worker, self.scope)
+
+
+@dataclass(slots=True)
+class Executor:
+    """A duty, with its lease and its worker once it has them."""
+
+    duty: Duty
+    running: Worker | None = None
+    batch: int = 0
+    held_by: str | None = None
+    held_since: float = 0.0
+    trouble: str | None = None
+    failures: int = 0
+    not_before: float = 0.0
+    ticked: float = 0.0
+    idle: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Something an executor did or met."""
+
+    executor: str
+    step: Step | None = None
+    what: str | None = None
+
+
+@dataclass(slots=True)
+class Lane:
+    """Executors that take turns on one connection until they are told to stop."""
+
+    dial: Callable[[], Connection]
+    control: Control
+    instance: str
+    plan: Callable[[Connection], list[Duty]]
+    begin: Callable[[Connection, Duty, Lease, int], Worker]
+    tell: Callable[[Report], None]
+    stop: threading.Event
+    endless: bool
+    once: bool
+    executors: list[Executor] = field(default_factory=list, init=False)
+    failure: BaseException | None = field(default=None, init=False)
+    idle_at: int | None = field(default=None, init=False)
+    connection: Connection | None = field(default=None, init=False)
+
+    def run(self, activity: Callable[[], int]) -> None:
+        """Rounds until the stop; `activity` counts what all lanes have done, so that idle means idle of all."""
+        pause = BUSY
+        try:
+            while not self.stop.is_set():
+                mark = activity()
+                steps = self._round()
+                if steps is None:
+                    continue
+                self.idle_at = mark if all(executor.idle for executor in self.executors) else None
+                if self.once:
+                    break
+                pause = BUSY if any(not step.idle for step in steps) else min(QUIET, pause * 2)
+                self.stop.wait(0 if any(step.seen for step in steps) else pause)
+        except BaseException as failure:
+            self.failure = failure
+        finally:
+            self._end()
+
+    def _round(self) -> list[Step] | None:
+        """One turn of every executor; None if there was no connection to take it on."""
+        try:
+            connection = self._connected()
+            self._arrange(connection)
+            steps = [step for each in self.executors if not self.stop.is_set() for step in self._turn(connection, each)]
+            self.control.watch(connection)
+        except OneroofError as error:
+            kind = retry.kind_of(error)
+            if kind == retry.LOST or self._is_broken():
+                self._drop()
+            elif kind == retry.FULL:
+                self.tell(Report("server", what=f"{error}; waiting for space"))
+                self.stop.wait(QUIET)
+            elif kind not in (retry.SLOW, retry.AGAIN):
+                raise
+            return None
+        return steps
+
+    def _connected(self) -> Connection:
+        if self.connection is not None:
+            return self.connection
+        began, wait = time.monotonic(), 0.1
+        while True:
+            try:
+                self.connection = self.dial()
+            except Unavailable as error:
+                if self.stop.is_set() or (not self.endless and time.monotonic() - began > PATIENCE):
+                    raise
+                if wait == 0.1:
+                    self.tell(Report("server", what=f"{error}; trying again"))
+                self.stop.wait(wait)
+                wait = min(5.0, wait * 1.5)
+            else:
+                for executor in self.executors:
+                    if executor.running is not None:
+                        executor.running.connection = self.connection
+                return self.connection
+
+    def _is_broken(self) -> bool:
+        return self.connection is not None and self.connection.closed
+
+    def _drop(self) -> None:
+        """Leases stay ours by their word: whoever took one over meanwhile is found out at the fence."""
+        self.tell(Report("server", what="the connection was lost; connecting again"))
+        if self.connection is not None:
+            with suppress(Exception):
+                self.connection.close()
+        self.connection = None
+
+    def _arrange(self, connection: Connection) -> None:
+        """Take up new duties, and give up those that are gone or were changed."""
+        duties = {duty.executor: duty for duty in self.plan(connection)}
+        for executor in [each for each in self.executors if duties.get(each.duty.executor) != each.duty]:
+            self._release(connection, executor)
+            self.executors.remove(executor)
+        known = {executor.duty.executor for executor in self.executors}
+        self.executors += [Executor(duty) for name, duty in duties.items() if name not in known]
+
+    def _turn(self, connection: Connection, executor: Executor) -> list[Step]:
+        worker, now = executor.duty.worker, time.monotonic()
+        asked = self.control.ask(connection, worker)
+        if asked.word == "leave":
+            self._say(executor, asked.why)
+            self._release(connection, executor)
+            executor.idle = self.control.gate_open
+            return []
+        if asked.word in ("wait", "rest") or now < executor.not_before:
+            if asked.why is not None:
+                self._say(executor, asked.why)
+            executor.idle = asked.word == "rest" or (asked.word == "work" and self._gave_up(executor))
+            self._tick(connection, executor)
+            return []
+        try:
+            step = self._started(connection, executor).run_once()
+        except HeldElsewhere as held:
+            self._held(connection, executor, held)
+            return []
+        except OneroofError as error:
+            if retry.kind_of(error) in (retry.LOST, retry.FULL) or self._is_broken():
+                self.control.note(worker, failed=True)
+                raise
+            self._sicken(connection, executor, error)
+            return []
+        self.control.note(worker, failed=False)
+        self._recover(connection, executor)
+        rate = self.control.policies[worker].rows_per_second
+        executor.not_before = now + step.seen / rate if rate else 0.0
+        executor.idle, executor.ticked = step.idle, now
+        self.tell(Report(executor.duty.executor, step=step))
+        return [step]
+
+    def _gave_up(self, executor: Executor) -> bool:
+        return executor.failures > 0 or executor.held_by is not None
+
+    def _started(self, connection: Connection, executor: Executor) -> Worker:
+        rules = self.control.policies[executor.duty.worker]
+        batch = min(rules.batch_size, rules.rows_per_second or rules.batch_size)
+        if executor.running is None:
+            held = lease.claim(connection, executor.duty.executor, instance=self.instance, ttl=rules.lease_ttl)
+            executor.running, executor.batch = self.begin(connection, executor.duty, held, batch), batch
+        elif executor.batch != batch:
+            executor.running = self.begin(connection, executor.duty, executor.running.lease, batch)
+            executor.batch = batch
+        executor.held_by = None
+        return executor.running
+
+    def _held(self, connection: Connection, executor: Executor, held: HeldElsewhere) -> None:
+        """Back off; a conflict that lasts, or a lease lost at work, is a finding."""
+        rules, now = self.control.policies[executor.duty.worker], time.monotonic()
+        lost = executor.running is not None
+        if executor.held_by is None:
+            executor.held_since = now
+            self.tell(Report(executor.duty.executor, what=str(held)))
+        executor.running, executor.held_by, executor.idle = None, str(held), True
+        executor.not_before = now + min(rules.lease_ttl / 3, 2.0)
+        if lost or now - executor.held_since > 2 * rules.lease_ttl:
+            self._find(connection, "cursor_lease_conflict", executor, str(held))
+
+    def _sicken(self, connection: Connection, executor: Executor, error: OneroofError) -> None:
+        self.control.note(executor.duty.worker, failed=True)
+        executor.failures += 1
+        executor.not_before = time.monotonic() + min(LONGEST_WAIT, 0.25 * 2**executor.failures)
+        executor.idle = True
+        self._say(executor, str(error))
+        regressed = getattr(error.__cause__, "sqlstate", None) == REGRESSION
+        kind = "cursor_watermark_regression" if regressed else "cursor_source_error"
+        self._find(connection, kind, executor, str(error))
+        self._tick(connection, executor, status="warn", at_once=True)
+
+    def _recover(self, connection: Connection, executor: Executor) -> None:
+        if executor.failures:
+            with transaction(connection, doing="closing a finding", role="oneroof_worker", lock_timeout=2):
+                for kind in ("cursor_source_error", "cursor_watermark_regression"):
+                    findings.clear_finding(connection, kind, subject=executor.duty.executor)
+        executor.failures, executor.trouble = 0, None
+
+    def _say(self, executor: Executor, why: str | None) -> None:
+        if executor.trouble != why:
+            executor.trouble = why
+            self.tell(Report(executor.duty.executor, what=why))
+
+    def _find(self, connection: Connection, kind: str, executor: Executor, why: str) -> None:
+        with transaction(connection, doing="raising a finding", role="oneroof_worker", lock_timeout=2):
+            subject = executor.duty.executor
+            details = {"worker": executor.duty.worker, "source": executor.duty.scope, "instance": self.instance}
+            findings.raise_finding(connection, kind, subject=subject, title=why, details=details)
+
+    def _tick(self, connection: Connection, executor: Executor, *, status: str = "ok", at_once: bool = False) -> None:
+        """Keep a lease alive that is not being worked on."""
+        running, now = executor.running, time.monotonic()
+        if running is None or (not at_once and now - executor.ticked < running.lease.ttl / 3):
+            return
+        executor.ticked = now
+        resting = "warn" if executor.trouble else status
+        try:
+            with transaction(connection, doing=f"ticking {running.name}", role="oneroof_worker", lock_timeout=2):
+                lease.hold(connection, running.lease, status=resting)
+        except HeldElsewhere as held:
+            self._held(connection, executor, held)
+
+    def _release(self, connection: Connection, executor: Executor) -> None:
+        if executor.running is not None:
+            lease.release(connection, executor.running.lease)
+            executor.running = None
+
+    def abort(self) -> None:
+        """Call off the statement under way, from another thread."""
+        if self.connection is not None:
+            with suppress(Exception):
+                self.connection.cancel_safe(timeout=1)
+
+    def _end(self) -> None:
+        # A connection that was cut or interrupted cannot give anything back; then the leases run out.
+        if self.connection is not None:
+            with suppress(OneroofError):
+                for executor in self.executors:
+                    self._release(self.connection, executor)
+            leave(self.connection)
