@@ -243,6 +243,11 @@ def _fill(new: Server) -> None:
     with connect(new.dsn()) as admin:
         build(admin, rows=ROWS, seed=1, progress=silent)
         migrate.install(admin, settings=PLAIN)
+    open_gate(new)
+
+
+def open_gate(new: Server) -> None:
+    """The workers' gate, opened by two people."""
     with connect(new.dsn(user="requester")) as asking, connect(new.dsn(user="approver")) as deciding:
         approvals.decide(deciding, gates.request(asking, GATE, reason="a test"), "approved")
 
@@ -254,6 +259,14 @@ def add_births(admin: Connection, collection: str, number: int) -> None:
         " SELECT %s, n, now() - n * interval '1 second' FROM generate_series(1, %s::int) AS n",
         (collection, number),
     )
+
+
+def drop_code_indexes(admin: Connection) -> None:
+    """The host's indexes on what a birth is named by: with them it could have no birth that we cannot key."""
+    for (name,) in admin.execute(
+        "SELECT indexname FROM pg_indexes WHERE tablename = 'birth_registry' AND indexdef ~ 'entity_code|status'"
+    ).fetchall():
+        admin.execute(sql.SQL("DROP INDEX {}").format(sql.Identifier(name)))
 
 
 def set_policy(admin: Connection, **columns: str) -> None:
