@@ -29,10 +29,9 @@ CODES = {
 FACTS = {
     "bad json": '{"a": [1, 2',
     "escapes": ESCAPES,
-    "long": "x" * MEGABYTES,
-    "spread": " ".join(map(str, range(MEGABYTES // 8))),
     "empty": "",
 }
+LONG = " ".join(map(str, range(MEGABYTES // 8)))
 TIMES = ("12000-01-01", "294276-12-31 23:59:59.999999+00", "4713-01-01 BC", "infinity", "-infinity")
 # A birth is done if its key has a candidate.
 BIRTHS = """SELECT b.id::text, EXISTS (SELECT FROM governance_candidate_state AS c
@@ -47,7 +46,9 @@ def host() -> Iterator[Server]:
     """A server with an estate, on which nothing is tried long."""
     with server() as made:
         with connect(made.dsn()) as admin:
-            set_policy(admin, attempts="2", backoff_first="20 milliseconds", backoff_most="20 milliseconds")
+            set_policy(
+                admin, attempts="2", backoff_first="20 milliseconds", backoff_most="20 milliseconds", batch_size="500"
+            )
             drop_code_indexes(admin)
         yield made
 
@@ -58,10 +59,12 @@ def add_poisonous_births(admin: Connection, prefix: str) -> None:
     for name, code in CODES.items():
         admin.execute(f"{insert}) VALUES (%s, %s, now())", (f"{prefix} {name}", code))
     admin.execute(f"{insert}) VALUES (%s, '', NULL)", ("" if prefix == "before" else "\n",))
-    admin.execute(f"{insert}) VALUES ('long', %s, now())", (prefix + FACTS["spread"],))
+    admin.execute(f"{insert}) VALUES ('long', %s, now())", (prefix + LONG,))
     for column in ("species_code", "actor_ref", "status"):
         for name, fact in FACTS.items():
             admin.execute(f"{insert}, {column}) VALUES (%s, %s, now(), %s)", (f"{prefix} {column}", name, fact))
+    for column in ("species_code", "status"):
+        admin.execute(f"{insert}, {column}) VALUES (%s, 'long', now(), %s)", (f"{prefix} {column}", LONG))
     for at in TIMES:
         admin.execute(f"{insert}) VALUES (%s, %s, %s)", (f"{prefix} at", at, at))
 
@@ -76,6 +79,8 @@ def add_poisonous_rows(admin: Connection, prefix: str) -> None:
     for name, fact in FACTS.items():
         admin.execute(f"{insert} VALUES (%s, now(), %s, NULL, '')", (f"{prefix} fact {name}", fact))
         admin.execute(f"{insert} VALUES (%s, now(), NULL, NULL, %s)", (f"{prefix} group {name}", fact))
+    admin.execute(f"{insert} VALUES (%s, now(), %s, NULL, 'long')", (f"{prefix} long fact", LONG))
+    admin.execute(f"{insert} VALUES (%s, now(), 'long', NULL, %s)", (f"{prefix} long group", LONG))
     admin.execute(f"{insert} VALUES (%s, NULL, NULL, %s, NULL)", (f"{prefix} deep", "[" * 10_000 + "]" * 10_000))
     admin.execute(
         f"{insert} VALUES (%s, NULL, NULL, %s, NULL)", (f"{prefix} pairs", '{"a":' * 5_000 + "1" + "}" * 5_000)
