@@ -35,6 +35,7 @@ class Cursor:
     cluster_identity: str | None
     events_seen: int
     metadata: dict[str, Any]
+    rested: float
 
 
 @dataclass(frozen=True, slots=True)

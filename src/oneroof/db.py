@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -115,26 +115,36 @@ def transaction(
     statement_timeout: float | None = None,
     lock_timeout: float | None = None,
     search_path: str = "pg_catalog, pg_temp",
+    settings: Mapping[str, str] | None = None,
 ) -> Iterator[Connection]:
     """One transaction with its role and limits; a failure leaves nothing and says what was being done.
 
     Names of ours are qualified, so that nothing planted in `public` is ever taken for a function or operator of
     PostgreSQL's; only who builds a whole schema (the estate) asks for another search path.
     """
+    # Compiling a statement that is over in milliseconds takes a second, and the planner's guess decides about it.
+    words = {"search_path": search_path, "jit": "off"}
+    if read_only:
+        words["transaction_read_only"] = "on"
+    if statement_timeout is not None:
+        words["statement_timeout"] = f"{int(statement_timeout * 1000)}ms"
+    if lock_timeout is not None:
+        words["lock_timeout"] = f"{int(lock_timeout * 1000)}ms"
+    words |= settings or {}
+    if role is not None:
+        words["role"] = role
     with saying(doing), connection.transaction():
-        # Compiling a statement that is over in milliseconds takes a second, and the planner's guess decides about it.
-        connection.execute(
-            "SELECT pg_catalog.set_config('search_path', %s, true), pg_catalog.set_config('jit', 'off', true)",
-            (search_path,),
-        )
-        if read_only:
-            connection.execute("SET LOCAL transaction_read_only = on")
-        for name, seconds in (("statement_timeout", statement_timeout), ("lock_timeout", lock_timeout)):
-            if seconds is not None:
-                connection.execute("SELECT set_config(%s, %s, true)", (name, f"{int(seconds * 1000)}ms"))
-        if role is not None:
-            connection.execute(sql.SQL("SET LOCAL ROLE {}").format(sql.Identifier(role)))
+        _set_local(connection, words)
         yield connection
+
+
+def _set_local(connection: Connection, words: Mapping[str, str]) -> None:
+    """Set for the length of the transaction, all in one message."""
+    calls = [
+        sql.SQL("SELECT pg_catalog.set_config({}, {}, true)").format(sql.Literal(name), sql.Literal(value))
+        for name, value in words.items()
+    ]
+    connection.execute(sql.SQL("; ").join(calls))
 
 
 def one(connection: Connection, query: str, parameters: Any = None) -> TupleRow:

@@ -23,6 +23,13 @@ from oneroof.width import Width
 
 READ_LIMIT = 5.0
 ATTEMPTS = 6
+_SETTINGS = {
+    "timezone": "UTC",
+    "datestyle": "ISO",
+    # A policy that would hide rows is an error: silence would be an omission.
+    "row_security": "off",
+    "synchronous_commit": "off",
+}
 T = TypeVar("T")
 
 
@@ -74,14 +81,9 @@ def fenced(connection: Connection, held: Lease, batch: Callable[[], T], *, doing
                 role="oneroof_worker",
                 statement_timeout=READ_LIMIT,
                 lock_timeout=READ_LIMIT / 2,
+                # A zombie's locks must go before its lease runs out.
+                settings={**_SETTINGS, "idle_in_transaction_session_timeout": f"{int(held.ttl * 500)}ms"},
             ):
-                # A policy that would hide rows is an error: silence would be an omission. A zombie's locks must go
-                # before its lease runs out.
-                connection.execute(
-                    "SET LOCAL timezone = 'UTC'; SET LOCAL datestyle = 'ISO'; SET LOCAL row_security = off;"
-                    "SET LOCAL synchronous_commit = off; SET LOCAL jit = off;"
-                    f"SET LOCAL idle_in_transaction_session_timeout = '{int(held.ttl * 500)}ms'"
-                )
                 lease.hold(connection, held)
                 return batch()
         except OneroofError as error:

@@ -43,7 +43,14 @@ def test_only_the_owner_writes_channels_and_nobody_job_queue(installed_database:
                 JOIN pg_roles AS g ON g.oid = x.grantee AND g.rolname LIKE 'oneroof%'
                 WHERE x.privilege_type IN {WRITES} AND c.relowner <> 'oneroof_owner'::regrole"""
         ).fetchall()
-        written = ("approval_requests", "dot_config", "queue_heartbeat", "registry_changelog", "system_issues")
+        written = (
+            "approval_requests",
+            "dot_config",
+            "event_pending",
+            "queue_heartbeat",
+            "registry_changelog",
+            "system_issues",
+        )
         assert sorted(found) == [(name, "oneroof_owner") for name in written]
 
 

@@ -250,8 +250,7 @@ class HandoffIntake:
             return False
         if self.at_once and not self.windows_closed:
             return True
-        (rested,) = one(self.connection, queries("cursor")["rested"], self._who())
-        return float(rested) >= max(self.sweep_interval, self._pass_seconds * SHARE if self.sweep_interval else 0)
+        return here.rested >= max(self.sweep_interval, self._pass_seconds * SHARE if self.sweep_interval else 0)
 
     def _who(self) -> dict[str, Any]:
         return {"worker": NAME, "source": self.name}

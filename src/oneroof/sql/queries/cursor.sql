@@ -7,7 +7,8 @@ INSERT INTO public.gov_worker_cursor (worker_name, source_name) VALUES (%(worker
 
 -- read --
 SELECT worker_name, source_name, phase, last_watermark_ts::text, last_watermark_id, watermark_text, frontier::text::bigint AS frontier,
-       window_horizon::text::bigint AS window_horizon, window_at, cluster_identity, events_seen, metadata
+       window_horizon::text::bigint AS window_horizon, window_at, cluster_identity, events_seen, metadata,
+       coalesce(extract(epoch FROM public.gov_now() - frontier_at), 1e9)::float8 AS rested
 FROM public.gov_worker_cursor WHERE worker_name = %(worker)s AND source_name = %(source)s
 
 -- open_window --
@@ -81,7 +82,3 @@ FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend' AND pid <
 -- Where the fast lane begins, if nothing better is known: a little behind the latest row.
 SELECT (coalesce(c.last_watermark_ts, c.frontier_at) - %(overlap)s::interval)::timestamp::text
 FROM public.gov_worker_cursor AS c WHERE c.worker_name = %(worker)s AND c.source_name = %(source)s
-
--- rested --
-SELECT coalesce(extract(epoch FROM public.gov_now() - frontier_at), 1e9)::float8
-FROM public.gov_worker_cursor WHERE worker_name = %(worker)s AND source_name = %(source)s
