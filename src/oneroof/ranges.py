@@ -16,7 +16,7 @@ from oneroof.source import Source
 from oneroof.tail import DATED
 
 # Pages that are looked at to find out where to cut.
-SAMPLE = 400
+SAMPLE = 2_000
 
 
 def cut(connection: Connection, here: Cursor, source: Source, *, shares: int, blocks: int) -> int:

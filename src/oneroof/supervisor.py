@@ -148,6 +148,7 @@ class Supervisor:
             if self.shards > 1 and duty.scope == duty.source.source_name and sweep.cut(self.shards):
                 with self._lock:
                     self._planned = float("-inf")
+                    self._activity += 1
             return sweep
         interval = self._control.policies[duty.worker].sweep_interval
         # Idle is only who has closed a whole window in this run; after it the usual interval is good enough.

@@ -80,7 +80,7 @@ def rows(
     nothing = sql.SQL("NULL::text")
     return sql.SQL(
         """SELECT {key} AS source_key, {ts} AS ts_text, {ts_value} AS ts, {believed} AS believed,
-       s.xmin AS source_version, {xid} AS row_xid, {own} AS own,
+       s.xmin AS source_version, {xid} AS row_xid, {own} AS own, ROW({keys}) AS place,
        {candidate} AS candidate_key, {group} AS group_key, {grain} AS grain, {facts} AS facts_hash
 FROM {table} AS s, (SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS next) AS n
 WHERE {where} {order} {limit}"""
@@ -91,6 +91,7 @@ WHERE {where} {order} {limit}"""
         believed=_believed(source),
         xid=_XID,
         own=_own(source),
+        keys=sql.SQL(", ").join(map(_column, source.key_columns)),
         candidate=nothing if bare else _candidate_key(source),
         group=nothing if bare else _group_key(source),
         grain=nothing if bare else _grain(source),

@@ -12,7 +12,7 @@ FROM ({rows}) AS b
 WHERE (SELECT k.source_name <> %(scope)s OR k.source_key <> b.source_key
               OR (k.facts_hash = b.facts_hash AND k.group_key = b.group_key AND k.grain = b.grain)
        FROM public.governance_candidate_state AS k WHERE k.candidate_key = b.candidate_key) IS NOT TRUE
-ORDER BY candidate_key, ts, source_key
+ORDER BY candidate_key, ts, place
 {upsert}
 
 -- upsert --
@@ -29,7 +29,7 @@ SELECT (SELECT count(*) FROM batch), (SELECT count(*) FROM batch WHERE {counts})
        (SELECT count(*) FROM batch WHERE own), last.ts_text, mark.ts_text, mark.source_key
 FROM (SELECT 1) AS one
 LEFT JOIN (SELECT ts_text FROM batch WHERE ts IS NOT NULL ORDER BY ts DESC LIMIT 1) AS last ON true
-LEFT JOIN (SELECT ts_text, source_key FROM batch WHERE believed ORDER BY ts DESC LIMIT 1) AS mark ON true
+LEFT JOIN (SELECT ts_text, source_key FROM batch WHERE believed ORDER BY ts DESC, place DESC LIMIT 1) AS mark ON true
 
 -- remembered --
 INSERT INTO public.governance_open_row (worker_name, source_name, key_mark, row_xid)
@@ -41,7 +41,7 @@ INSERT INTO public.governance_candidate_state AS c
    dirtied_at)
 SELECT DISTINCT ON (candidate_key) candidate_key, %(ruleset)s, group_key, %(scope)s, source_key, source_version, facts_hash, grain,
        true, 'object_born', public.gov_now()
-FROM batch WHERE NOT own ORDER BY candidate_key, ts, source_key
+FROM batch WHERE NOT own ORDER BY candidate_key, ts, place
 {upsert}
 RETURNING 1
 
