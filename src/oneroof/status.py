@@ -43,7 +43,9 @@ class WorkerStatus:
 
 @dataclass(frozen=True, slots=True)
 class Depth:
-    """What waits: marks not yet judged, verdicts past their time, failed items that wait or are dead."""
+    """What waits: marks not yet judged, verdicts past their time (10,001 of either means more than ten thousand), and
+    failed items that wait or are dead.
+    """
 
     dirty: int
     stale: int

@@ -17,6 +17,9 @@ from oneroof.watch import Seen
 
 STYLE = {"working": "green", "quiet": "green", "paused": "yellow", "blind": "bold yellow", "dead": "bold red"}
 
+# As far as the view counts.
+MOST = 10_000
+
 
 def register(app: typer.Typer) -> None:
     app.command()(status)
@@ -43,7 +46,8 @@ def show(out: Console, found: Status) -> None:
     columns += ["waiting", "dead", "last run", "owner", "pinned by"]
     out.print(table(columns, [_row(w) for w in found.workers]) if found.workers else "no worker has run yet")
     d, h = found.depth, found.horizon
-    out.print(f"depth: {d.dirty:,} dirty, {d.stale:,} past their time, {d.waiting:,} waiting, {d.dead:,} dead letters")
+    dirty, stale = (f"more than {MOST:,}" if count > MOST else f"{count:,}" for count in (d.dirty, d.stale))
+    out.print(f"depth: {dirty} dirty, {stale} past their time, {d.waiting:,} waiting, {d.dead:,} dead letters")
     held = "" if h.pinned_seconds is None else f" for {h.pinned_seconds:,.0f} s"
     pinned = "not pinned" if h.pinned_by is None else f"pinned by {h.pinned_by}{held}"
     out.print(Text(printable(f"horizon: xid {h.horizon}, {h.horizon_xids:,} behind the newest, {pinned}")))

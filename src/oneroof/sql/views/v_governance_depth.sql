@@ -1,8 +1,10 @@
--- What waits, in one row: marks not yet judged, verdicts past their time, items that failed. Each count reads a partial index.
+-- What waits, in one row: marks not yet judged, verdicts past their time, items that failed. Each count reads a partial index,
+-- and no more than 10,001 entries of it: 10001 means more than ten thousand, for a screen never reads the candidates.
 CREATE VIEW public.v_governance_depth AS
 SELECT
-  (SELECT count(*) FROM public.governance_candidate_state AS c WHERE c.dirty) AS dirty,
+  (SELECT count(*) FROM (SELECT FROM public.governance_candidate_state AS c WHERE c.dirty LIMIT 10001) AS bounded) AS dirty,
   -- The clock is asked once, in a query of its own; otherwise no index could serve.
-  (SELECT count(*) FROM public.governance_candidate_state AS c WHERE c.stale_after < (SELECT public.gov_now())) AS stale,
+  (SELECT count(*) FROM (SELECT FROM public.governance_candidate_state AS c
+                         WHERE c.stale_after < (SELECT public.gov_now()) LIMIT 10001) AS bounded) AS stale,
   (SELECT count(*) FROM public.governance_retry AS r WHERE r.state = 'waiting') AS waiting,
   (SELECT count(*) FROM public.governance_retry AS r WHERE r.state = 'dead') AS dead;
