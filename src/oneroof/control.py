@@ -47,19 +47,28 @@ class Control:
     _looked: float = field(default=0.0, init=False)
     _read: float = field(default=0.0, init=False)
     _watched: float = field(default=0.0, init=False)
+    _looking: threading.Lock = field(default_factory=threading.Lock, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def ask(self, connection: Connection, worker: str) -> Leave:
         """May this worker work?"""
+        # Whoever comes while another looks makes do with what is known, so that one slow connection holds up nobody.
+        if self._looking.acquire(blocking=not self.policies):
+            try:
+                self._refresh(connection)
+            finally:
+                self._looking.release()
         with self._lock:
-            now = time.monotonic()
-            if now - self._looked >= FRESH:
-                self._look(connection)
-                self._looked = now
-            if now - self._read >= POLICY_FRESH:
-                self.policies = policy.read(connection)
-                self._read = now
-            return self._judge(worker, now=now)
+            return self._judge(worker, now=time.monotonic())
+
+    def _refresh(self, connection: Connection) -> None:
+        now = time.monotonic()
+        if now - self._looked >= FRESH:
+            self._look(connection)
+            self._looked = now
+        if now - self._read >= POLICY_FRESH:
+            self.policies = policy.read(connection)
+            self._read = now
 
     def note(self, worker: str, *, failed: bool) -> None:
         """A batch went well, or did not."""

@@ -146,7 +146,8 @@ def close_window(connection: Connection, cursor: Cursor, *, phase: str) -> None:
 def rewind(connection: Connection, *, worker: str, source: str) -> None:
     """The one way back, said aloud: everything is read again from the beginning, which adds nothing that is there."""
     connection.execute("SELECT set_config('oneroof.replay', 'on', true)")
-    connection.execute(queries("cursor")["rewind"], {"worker": worker, "source": source})
+    for statement in (queries("ranges")["fold"], queries("cursor")["rewind"]):
+        connection.execute(statement, {"worker": worker, "source": source})
 
 
 def _move(connection: Connection, cursor: Cursor, how: str, **parameters: Any) -> None:

@@ -59,6 +59,11 @@ def connect(dsn: str, *, settings: Settings, application: str = "oneroof") -> Co
             application_name=application,
             prepare_threshold=None,
             client_encoding="UTF8",
+            # A network that swallows everything is noticed within half a minute (promise 12).
+            keepalives_idle=10,
+            keepalives_interval=5,
+            keepalives_count=3,
+            tcp_user_timeout=25_000,
         )
     except (psycopg.ProgrammingError, UnicodeError, ValueError):
         # What libpq says of it quotes the very part it could not read, which may be a password.

@@ -85,6 +85,7 @@ class Lane:
     failure: BaseException | None = field(default=None, init=False)
     idle_at: int | None = field(default=None, init=False)
     connection: Connection | None = field(default=None, init=False)
+    _lost_since: float | None = field(default=None, init=False)
 
     def run(self, activity: Callable[[], int]) -> None:
         """Rounds until the stop; `activity` counts what all lanes have done, so that idle means idle of all."""
@@ -115,7 +116,7 @@ class Lane:
         except OneroofError as error:
             kind = retry.kind_of(error)
             if kind == retry.LOST or self._is_broken():
-                self._drop()
+                self._drop(error)
             elif kind == retry.FULL:
                 self.tell(Report("server", what=f"{error}; waiting for space"))
                 self.stop.wait(QUIET)
@@ -147,13 +148,18 @@ class Lane:
     def _is_broken(self) -> bool:
         return self.connection is not None and self.connection.closed
 
-    def _drop(self) -> None:
+    def _drop(self, error: OneroofError) -> None:
         """Leases stay ours by their word: whoever took one over meanwhile is found out at the fence."""
-        self.tell(Report("server", what="the connection was lost; connecting again"))
+        now = time.monotonic()
+        self._lost_since = self._lost_since or now
+        if not self.endless and now - self._lost_since > PATIENCE:
+            raise error
+        self.tell(Report("server", what=f"{error}; connecting again"))
         if self.connection is not None:
             with suppress(Exception):
                 self.connection.close()
         self.connection = None
+        self.stop.wait(BUSY if now == self._lost_since else QUIET)
 
     def _arrange(self, connection: Connection) -> None:
         """Take up new duties, and give up those that are gone or were changed."""
@@ -189,6 +195,7 @@ class Lane:
                 raise
             self._sicken(connection, executor, error)
             return []
+        self._lost_since = None
         self.control.note(worker, failed=False)
         self._recover(connection, executor)
         rate = self.control.policies[worker].rows_per_second

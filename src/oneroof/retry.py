@@ -26,8 +26,8 @@ LOST: Kind = "lost"
 SICK: Kind = "sick"
 # Data exceptions, violated constraints, limits of a row, damaged pages: another row would have gone well.
 _POISON = ("22", "23", "54", "XX001", "XX002")
-# The connection is gone, or the server is going or not yet there.
-_LOST = ("08", "57P", "25P03")
+# The connection is gone, or the server is going, not yet there, or has become a standby.
+_LOST = ("08", "57P", "25P03", "25006")
 _LONGEST = 500
 
 

@@ -92,7 +92,7 @@ def test_a_poison_row_leaves_its_batch_and_the_rest_goes_on(admin: Connection) -
     assert (item["state"], item["attempts"], item["source_key"]) == ("waiting", 1, key)
     pending = one(admin, "SELECT entity_table, entity_ref, error_count, last_error, processed_at FROM event_pending")
     assert pending[:3] == ("birth_registry", key, 1)
-    assert "index row" in pending[3]
+    assert "candidate_key_is_short" in pending[3]
     assert pending[4] is None
 
 

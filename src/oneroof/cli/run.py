@@ -9,7 +9,8 @@ import typer
 
 from oneroof import status
 from oneroof.cli.session import Session, stop_on_signal
-from oneroof.errors import Usage
+from oneroof.db import inspect
+from oneroof.errors import Unavailable, Usage
 from oneroof.lane import Report
 from oneroof.supervisor import Mode, Supervisor, worker_names
 from oneroof.workers import backfill_sweep
@@ -41,6 +42,8 @@ def run(
     started = time.monotonic()
     chosen = worker_names(workers or [])
     first = session.connect_installed()
+    if inspect(first).in_recovery:
+        raise Unavailable("the server is a standby, which cannot be written", hint="name the primary with --dsn")
     expected = status.rows_to_sweep(first) if backfill_sweep.NAME in chosen else 0
     first.close()
     log = session.log()

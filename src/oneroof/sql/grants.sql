@@ -69,7 +69,7 @@ GRANT SELECT ON public.v_gate_state, public.v_person, public.v_request
 GRANT SELECT ON public.v_finding, public.v_governance_depth, public.v_horizon, public.v_worker_status
   TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_console;
 
-GRANT EXECUTE ON FUNCTION public.gov_now() TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver,
+GRANT EXECUTE ON FUNCTION public.gov_now(), public.gov_cluster() TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver,
   oneroof_executor, oneroof_console;
 GRANT EXECUTE ON FUNCTION public.gov_gate_is_open(text) TO oneroof_reader, oneroof_worker, oneroof_operator,
   oneroof_approver, oneroof_executor, oneroof_console;

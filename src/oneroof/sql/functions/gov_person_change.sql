@@ -37,8 +37,11 @@ BEGIN
       NULL;
   END CASE;
   IF action IN ('add', 'link') THEN
-    INSERT INTO public.governance_person_login (login, login_oid, person_code, linked_at)
-    SELECT r.rolname, r.oid, p_person, at FROM pg_catalog.pg_roles AS r WHERE r.rolname = p_content ->> 'login';
+    -- A link to another cluster's role of that name gives way; one of this cluster was refused above.
+    INSERT INTO public.governance_person_login (login, login_oid, cluster, person_code, linked_at)
+    SELECT r.rolname, r.oid, public.gov_cluster(), p_person, at FROM pg_catalog.pg_roles AS r WHERE r.rolname = p_content ->> 'login'
+    ON CONFLICT (login) DO UPDATE
+    SET login_oid = excluded.login_oid, cluster = excluded.cluster, person_code = excluded.person_code, linked_at = excluded.linked_at;
   END IF;
   PERFORM public.gov_person_memberships(gone::name[]);
   PERFORM public.gov_audit('person'::text, p_person, action);

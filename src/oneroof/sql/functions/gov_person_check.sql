@@ -27,7 +27,7 @@ BEGIN
       IF NOT EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = new_login AND rolcanlogin) THEN
         PERFORM public.gov_refuse(format('there is no login %L in this cluster', new_login)::text, 'CREATE ROLE ... LOGIN, then again'::text);
       END IF;
-      other := (SELECT person_code FROM public.governance_person_login WHERE login = new_login);
+      other := (SELECT person_code FROM public.governance_person_login WHERE login = new_login AND cluster = public.gov_cluster());
       IF other IS NOT NULL THEN
         PERFORM public.gov_refuse(format('the login %s already belongs to %s', new_login, other)::text, NULL::text);
       END IF;

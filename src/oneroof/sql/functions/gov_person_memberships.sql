@@ -15,7 +15,7 @@ BEGIN
   FOR change IN
     SELECT r.rolname AS login, 'oneroof_' || w.role_word AS group_role, coalesce(w.role_word = ANY (p.roles), false) AS wanted
     FROM pg_catalog.pg_roles AS r
-    LEFT JOIN public.governance_person_login AS l ON l.login = r.rolname AND l.login_oid = r.oid
+    LEFT JOIN public.governance_person_login AS l ON l.login = r.rolname AND l.login_oid = r.oid AND l.cluster = public.gov_cluster()
     LEFT JOIN public.governance_person AS p ON p.person_code = l.person_code
     CROSS JOIN unnest(ARRAY['reader', 'operator', 'approver', 'executor']) AS w (role_word)
     WHERE (l.login IS NOT NULL OR r.rolname = ANY (p_gone))

@@ -7,5 +7,5 @@ AS $$
   FROM public.governance_person_login AS l
   JOIN public.governance_person AS p USING (person_code)
   JOIN pg_catalog.pg_roles AS r ON r.rolname = session_user AND r.oid = l.login_oid
-  WHERE l.login = session_user AND p.removed_at IS NULL
+  WHERE l.login = session_user AND l.cluster = public.gov_cluster() AND p.removed_at IS NULL
 $$;

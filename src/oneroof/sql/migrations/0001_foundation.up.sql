@@ -31,6 +31,7 @@ COMMENT ON TABLE public.governance_person IS 'the people who request and approve
 CREATE TABLE public.governance_person_login (
   login       name PRIMARY KEY,
   login_oid   oid NOT NULL,
+  cluster     bigint NOT NULL,
   person_code text NOT NULL REFERENCES public.governance_person,
   linked_at   timestamptz NOT NULL
 );

@@ -55,9 +55,10 @@ CREATE TABLE public.governance_open_row (
 COMMENT ON TABLE public.governance_open_row IS 'row versions at or beyond the frontier that were already applied, so that none is applied twice';
 
 CREATE TABLE public.governance_candidate_state (
-  candidate_key       text NOT NULL,
+  -- Refused at once when it is too long for the index, which would find out only after compressing it.
+  candidate_key       text NOT NULL CONSTRAINT candidate_key_is_short CHECK (octet_length(candidate_key) <= 2000),
   ruleset_version     text NOT NULL,
-  group_key           text NOT NULL,
+  group_key           text NOT NULL CONSTRAINT group_key_is_short CHECK (octet_length(group_key) <= 2000),
   source_name         text NOT NULL,
   source_key          text NOT NULL,
   source_version      xid NOT NULL,

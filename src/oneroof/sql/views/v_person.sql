@@ -7,7 +7,7 @@ SELECT
     SELECT array_agg(format('%s: oneroof_%s', m.login, w.role_word) ORDER BY m.login, w.role_word)
     FROM public.governance_person_login AS m
     CROSS JOIN unnest(p.roles) AS w (role_word)
-    LEFT JOIN pg_catalog.pg_roles AS a ON a.rolname = m.login AND a.oid = m.login_oid
+    LEFT JOIN pg_catalog.pg_roles AS a ON a.rolname = m.login AND a.oid = m.login_oid AND m.cluster = public.gov_cluster()
     WHERE m.person_code = p.person_code
       AND (a.oid IS NULL OR NOT pg_has_role(a.oid, ('oneroof_' || w.role_word)::name, 'MEMBER'))
   ), '{}') AS memberships_missing
