@@ -52,6 +52,7 @@ class Executor:
     batch: int = 0
     held_by: str | None = None
     held_since: float = 0.0
+    in_conflict: bool = False
     trouble: str | None = None
     failures: int = 0
     not_before: float = 0.0
@@ -212,6 +213,7 @@ class Lane:
         batch = min(rules.batch_size, rules.rows_per_second or rules.batch_size)
         if executor.running is None:
             held = lease.claim(connection, executor.duty.executor, instance=self.instance, ttl=rules.lease_ttl)
+            self._make_peace(connection, executor)
             executor.running, executor.batch = self.begin(connection, executor.duty, held, batch), batch
         elif executor.batch != batch:
             executor.running = self.begin(connection, executor.duty, executor.running.lease, batch)
@@ -229,7 +231,13 @@ class Lane:
         executor.running, executor.held_by, executor.idle = None, str(held), True
         executor.not_before = now + min(rules.lease_ttl / 3, 2.0)
         if lost or now - executor.held_since > 2 * rules.lease_ttl:
+            executor.in_conflict = True
             self._find(connection, "cursor_lease_conflict", executor, str(held))
+
+    def _make_peace(self, connection: Connection, executor: Executor) -> None:
+        if executor.in_conflict:
+            self._clear(connection, executor, "cursor_lease_conflict")
+            executor.in_conflict = False
 
     def _sicken(self, connection: Connection, executor: Executor, error: OneroofError) -> None:
         self.control.note(executor.duty.worker, failed=True)
@@ -244,9 +252,7 @@ class Lane:
 
     def _recover(self, connection: Connection, executor: Executor) -> None:
         if executor.failures:
-            with transaction(connection, doing="closing a finding", role="oneroof_worker", lock_timeout=2):
-                for kind in ("cursor_source_error", "cursor_watermark_regression"):
-                    findings.clear_finding(connection, kind, subject=executor.duty.executor)
+            self._clear(connection, executor, "cursor_source_error", "cursor_watermark_regression")
         executor.failures, executor.trouble = 0, None
 
     def _say(self, executor: Executor, why: str | None) -> None:
@@ -259,6 +265,11 @@ class Lane:
             subject = executor.duty.executor
             details = {"worker": executor.duty.worker, "source": executor.duty.scope, "instance": self.instance}
             findings.raise_finding(connection, kind, subject=subject, title=why, details=details)
+
+    def _clear(self, connection: Connection, executor: Executor, *kinds: str) -> None:
+        with transaction(connection, doing="closing a finding", role="oneroof_worker", lock_timeout=2):
+            for kind in kinds:
+                findings.clear_finding(connection, kind, subject=executor.duty.executor)
 
     def _tick(self, connection: Connection, executor: Executor, *, status: str = "ok", at_once: bool = False) -> None:
         """Keep a lease alive that is not being worked on."""
@@ -290,4 +301,5 @@ class Lane:
             with suppress(OneroofError):
                 for executor in self.executors:
                     self._release(self.connection, executor)
+                    self._make_peace(self.connection, executor)
             leave(self.connection)

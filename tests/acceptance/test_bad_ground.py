@@ -216,3 +216,65 @@ def test_the_server_goes_with_its_last_user(home: Path) -> None:
     process.kill()
     process.communicate()
     eventually(lambda: not pid_file.exists(), what="the server to be gone")
+
+
+def test_a_full_disk_pauses_a_sweep_which_goes_on_by_itself(home: Path) -> None:
+    """The candidates' file system is full: the run says so and waits; when there is room again it ends its work."""
+    probe = subprocess.run(["unshare", "-Urm", "true"], capture_output=True, check=False)
+    if probe.returncode != 0:
+        pytest.skip("this machine does not let a process mount a file system of its own")
+    (home / "small").mkdir()
+    script = textwrap.dedent(
+        """
+        import subprocess, sys
+        from pathlib import Path
+        import psycopg
+        from oneroof import approvals, gates, migrate
+        from oneroof.config import Settings
+        from oneroof.embedded import EmbeddedServer
+        from oneroof.estate.build import build
+
+        home = Path(sys.argv[1])
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m,mode=0777", "tmpfs", home / "small"], check=True)
+        done = "SELECT events_seen = (SELECT count(*) FROM birth_registry) FROM gov_worker_cursor"
+        with EmbeddedServer.open(home=home, linger=0) as server:
+            with psycopg.connect(server.dsn(), autocommit=True) as admin:
+                build(admin, rows=20_000, seed=1)
+                migrate.install(admin, settings=Settings(home=home))
+                admin.execute(f"CREATE TABLESPACE small LOCATION '{home / 'small'}'")
+                for name in ("TABLE governance_candidate_state", "INDEX governance_candidate_state_pkey"):
+                    admin.execute(f"ALTER {name} SET TABLESPACE small")
+                admin.execute("CREATE TABLE filler (n text) TABLESPACE small")
+                try:
+                    while True:
+                        admin.execute("INSERT INTO filler SELECT repeat('x', 500) FROM generate_series(1, 1500)")
+                except psycopg.errors.DiskFull:
+                    pass
+                with (
+                    psycopg.connect(server.dsn(user="requester"), autocommit=True) as asking,
+                    psycopg.connect(server.dsn(user="approver"), autocommit=True) as deciding,
+                ):
+                    request = gates.request(asking, "governance.workers_enabled", reason="x")
+                    approvals.decide(deciding, request, "approved")
+                words = ["-m", "oneroof", "run", "backfill_sweep", "--until-idle", "--dsn", server.dsn()]
+                run = subprocess.Popen([sys.executable, *words], stdout=2, stderr=subprocess.PIPE, text=True)
+                for line in run.stderr:
+                    if "disk is full" in line:
+                        break
+                print("waits", run.poll() is None)
+                admin.execute("DROP TABLE filler")
+                print(run.wait(timeout=60))
+                run.stderr.close()
+                print(admin.execute(done).fetchone()[0])
+        """
+    )
+    ran = subprocess.run(
+        ["unshare", "-Urm", sys.executable, "-c", script, str(home)],
+        env=environment(None, None),
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.splitlines() == ["waits True", "0", "True"]

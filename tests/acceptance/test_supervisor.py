@@ -224,7 +224,7 @@ def test_a_gate_that_closes_ends_a_run_until_idle_and_is_waited_for_by_others(ds
 
 
 def test_a_lease_conflict_that_lasts_is_a_finding_and_closes_when_it_ends(dsn: str) -> None:
-    """The second of two instances backs off at once, and says so after a while; alone, it takes over and clears it."""
+    """The other of two instances backs off at once, and says so after a while; when it leaves, so does the finding."""
     open_now = "SELECT count(*) FROM system_issues WHERE issue_type = 'cursor_lease_conflict' AND resolved_at IS NULL"
     with connect(dsn) as admin:
         admin.execute("UPDATE governance_worker_policy SET lease_ttl = '1 second'")
@@ -234,4 +234,5 @@ def test_a_lease_conflict_that_lasts_is_a_finding_and_closes_when_it_ends(dsn: s
             with running(dsn, "backfill_sweep", "--instance", "first"):
                 eventually(lambda: number(admin, open_now) == 1, what="the conflict to be found")
                 assert command("status", dsn=dsn).code == 0, "nobody is dead"
+            assert number(admin, open_now) == 0
         assert number(admin, SEEN) == rows
