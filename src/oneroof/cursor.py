@@ -36,6 +36,7 @@ class Cursor:
     events_seen: int
     metadata: dict[str, Any]
     rested: float
+    has_due: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """A lane: one connection, one thread, some executors in turn, each behind a lease of its own (doc 39 §39.6).
 
-Busy executors are called again at once, quiet ones ever more rarely, down to once a second. A lost connection is opened
-again; a full disk is waited for; an executor whose source cannot be read ticks with `warn`, leaves a finding and is
-tried again ever more rarely: sick is not dead. One whose lease is held elsewhere is left to the holder and tried again.
+A busy executor is called again at once, a quiet one ever more rarely, down to once a second. A lost connection is
+opened again; a full disk is waited for; an executor whose source cannot be read ticks with `warn`, leaves a finding and
+is tried again ever more rarely: sick is not dead. One whose lease is held elsewhere is left to the holder.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from oneroof.worker import Step
 from oneroof.workers.backfill_sweep import BackfillSweep
 from oneroof.workers.handoff_intake import HandoffIntake
 
-BUSY, QUIET = 0.01, 1.0
+BUSY, BRIEF, QUIET = 0.01, 0.1, 1.0
 LONGEST_WAIT = 30.0
 PATIENCE = 60.0
 REGRESSION = "GV410"
@@ -56,8 +56,10 @@ class Executor:
     trouble: str | None = None
     failures: int = 0
     not_before: float = 0.0
+    pause: float = 0.0
     ticked: float = 0.0
-    idle: bool = False
+    # The activity of all lanes when this one was last found to have nothing to do; None if it had.
+    idle_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,34 +87,36 @@ class Lane:
     executors: list[Executor] = field(default_factory=list, init=False)
     failure: BaseException | None = field(default=None, init=False)
     idle_at: int | None = field(default=None, init=False)
+    _mark: int = field(default=0, init=False)
     connection: Connection | None = field(default=None, init=False)
     _lost_since: float | None = field(default=None, init=False)
 
     def run(self, activity: Callable[[], int]) -> None:
         """Rounds until the stop; `activity` counts what all lanes have done, so that idle means idle of all."""
-        pause = BUSY
         try:
             while not self.stop.is_set():
-                mark = activity()
-                steps = self._round()
-                if steps is None:
+                self._mark = activity()
+                if not self._round():
                     continue
-                self.idle_at = mark if all(executor.idle for executor in self.executors) else None
+                idle = [executor.idle_at for executor in self.executors]
+                known = [mark for mark in idle if mark is not None]
+                self.idle_at = None if len(known) < len(idle) else min(known, default=self._mark)
                 if self.once:
                     break
-                pause = BUSY if any(not step.idle for step in steps) else min(QUIET, pause * 2)
-                self.stop.wait(0 if any(step.seen for step in steps) else pause)
+                self.stop.wait(self._until_next())
         except BaseException as failure:
             self.failure = failure
         finally:
             self._end()
 
-    def _round(self) -> list[Step] | None:
-        """One turn of every executor; None if there was no connection to take it on."""
+    def _round(self) -> bool:
+        """One turn of every executor; False if there was no connection to take it on."""
         try:
             connection = self._connected()
             self._arrange(connection)
-            steps = [step for each in self.executors if not self.stop.is_set() for step in self._turn(connection, each)]
+            for executor in self.executors:
+                if not self.stop.is_set():
+                    self._turn(connection, executor)
             self.control.watch(connection)
         except OneroofError as error:
             kind = retry.kind_of(error)
@@ -123,8 +127,12 @@ class Lane:
                 self.stop.wait(QUIET)
             elif kind not in (retry.SLOW, retry.AGAIN):
                 raise
-            return None
-        return steps
+            return False
+        return True
+
+    def _until_next(self) -> float:
+        soonest = min((executor.not_before for executor in self.executors), default=0.0) - time.monotonic()
+        return min(max(soonest, 0.0 if self.executors else BUSY), QUIET)
 
     def _connected(self) -> Connection:
         if self.connection is not None:
@@ -171,42 +179,51 @@ class Lane:
         known = {executor.duty.executor for executor in self.executors}
         self.executors += [Executor(duty) for name, duty in duties.items() if name not in known]
 
-    def _turn(self, connection: Connection, executor: Executor) -> list[Step]:
+    def _turn(self, connection: Connection, executor: Executor) -> None:
         worker, now = executor.duty.worker, time.monotonic()
         asked = self.control.ask(connection, worker)
         if asked.word == "leave":
             self._say(executor, asked.why)
             self._release(connection, executor)
-            executor.idle = self.control.gate_open
-            return []
-        if asked.word in ("wait", "rest") or now < executor.not_before:
-            if asked.why is not None:
-                self._say(executor, asked.why)
-            executor.idle = asked.word == "rest" or (asked.word == "work" and self._gave_up(executor))
+            self._later(executor, idle=self.control.gate_open)
+        elif asked.word != "work":
+            self._say(executor, asked.why)
             self._tick(connection, executor)
-            return []
+            self._later(executor, idle=asked.word == "rest")
+        elif now < executor.not_before:
+            self._tick(connection, executor)
+        else:
+            self._work(connection, executor)
+
+    def _work(self, connection: Connection, executor: Executor) -> None:
+        worker, began = executor.duty.worker, time.monotonic()
         try:
             step = self._started(connection, executor).run_once()
         except HeldElsewhere as held:
             self._held(connection, executor, held)
-            return []
+            return
         except OneroofError as error:
             if retry.kind_of(error) in (retry.LOST, retry.FULL) or self._is_broken():
                 self.control.note(worker, failed=True)
                 raise
             self._sicken(connection, executor, error)
-            return []
-        self._lost_since = None
+            return
+        self._lost_since, executor.ticked = None, began
         self.control.note(worker, failed=False)
         self._recover(connection, executor)
-        rate = self.control.policies[worker].rows_per_second
-        executor.not_before = now + step.seen / rate if rate else 0.0
-        executor.idle, executor.ticked = step.idle, now
+        if step.idle:
+            self._later(executor, idle=True)
+        else:
+            rate = self.control.policies[worker].rows_per_second
+            executor.not_before = began + step.seen / rate if rate else 0.0
+            executor.pause, executor.idle_at = BUSY, None
         self.tell(Report(executor.duty.executor, step=step))
-        return [step]
 
-    def _gave_up(self, executor: Executor) -> bool:
-        return executor.failures > 0 or executor.held_by is not None
+    def _later(self, executor: Executor, *, idle: bool) -> None:
+        """Nothing to do for now: longer each time."""
+        executor.pause = min(QUIET if self.endless else BRIEF, max(BUSY, executor.pause * 2))
+        executor.not_before = time.monotonic() + executor.pause
+        executor.idle_at = self._mark if idle else None
 
     def _started(self, connection: Connection, executor: Executor) -> Worker:
         rules = self.control.policies[executor.duty.worker]
@@ -228,7 +245,7 @@ class Lane:
         if executor.held_by is None:
             executor.held_since = now
             self.tell(Report(executor.duty.executor, what=str(held)))
-        executor.running, executor.held_by, executor.idle = None, str(held), True
+        executor.running, executor.held_by, executor.idle_at = None, str(held), self._mark
         executor.not_before = now + min(rules.lease_ttl / 3, 2.0)
         if lost or now - executor.held_since > 2 * rules.lease_ttl:
             executor.in_conflict = True
@@ -243,7 +260,7 @@ class Lane:
         self.control.note(executor.duty.worker, failed=True)
         executor.failures += 1
         executor.not_before = time.monotonic() + min(LONGEST_WAIT, 0.25 * 2**executor.failures)
-        executor.idle = True
+        executor.idle_at = self._mark
         self._say(executor, str(error))
         regressed = getattr(error.__cause__, "sqlstate", None) == REGRESSION
         kind = "cursor_watermark_regression" if regressed else "cursor_source_error"

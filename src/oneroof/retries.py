@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from oneroof import batch, retry, tail
 from oneroof.db import Connection
@@ -12,9 +11,6 @@ from oneroof.lease import Lease
 from oneroof.source import Source
 from oneroof.width import Width
 from oneroof.worker import NOTHING, Step, fenced, isolating
-
-# While there is other work, failed items are looked after this often.
-EVERY = 1.0
 
 
 @dataclass(slots=True)
@@ -25,16 +21,9 @@ class Retries:
     source: Source
     name: str
     width: Width
-    _looked: float = field(default=0.0, init=False)
-
-    def in_between(self, connection: Connection, held: Lease) -> None:
-        """Now and then between other steps."""
-        if time.monotonic() - self._looked >= EVERY:
-            self.run_once(connection, held)
 
     def run_once(self, connection: Connection, held: Lease) -> Step:
         """Try what is due; the one that fails again is found by halving, and waits longer or is dead."""
-        self._looked = time.monotonic()
         doing = f"trying again in {self.name}"
         return isolating(
             self.width,

@@ -50,6 +50,7 @@ class BackfillSweep:
     _width: Width = field(init=False)
     _pages: Width = field(default_factory=strip.width, init=False)
     _known_keys: int = field(default=0, init=False)
+    _has_due: bool = field(default=False, init=False)
     _retries: Retries = field(init=False)
 
     def __post_init__(self) -> None:
@@ -65,10 +66,8 @@ class BackfillSweep:
         """One batch, or the opening or closing of the window; then what failed before and is due; idle after that."""
         width = self._width if self.source.in_index_order else self._pages
         step = isolating(width, self._optimistically, lambda error: self._fenced(self._stager(error)))
-        if step.idle:
-            return self._retries.run_once(self.connection, self.lease)
-        self._retries.in_between(self.connection, self.lease)
-        return step
+        again = self._retries.run_once(self.connection, self.lease) if self._has_due else NOTHING
+        return again if step.idle else step
 
     def cut(self, shares: int) -> int:
         """Go on in so many ranges; how many there are now, 0 where the sweep is done or cannot be cut."""
@@ -106,6 +105,7 @@ class BackfillSweep:
     def _next(self, put: Put) -> Step:
         self._draft = self.run
         here = cursor.read(self.connection, worker=NAME, source=self.name)
+        self._has_due = here.has_due
         if here.window_horizon is None:
             return NOTHING if here.frontier is not None else self._open(here)
         if "ranges" in here.metadata:

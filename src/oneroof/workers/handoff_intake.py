@@ -56,6 +56,7 @@ class HandoffIntake:
     _pages: Width = field(default_factory=strip.width, init=False)
     _retries: Retries = field(init=False)
     _window: bool = field(default=False, init=False)
+    _has_due: bool = field(default=False, init=False)
     _pass_seconds: float = field(default=0.0, init=False)
     # The fast lane's pass: where it began, where it is, and where the next one has to begin.
     _since: str | None = field(default=None, init=False)
@@ -78,9 +79,9 @@ class HandoffIntake:
             slow = isolating(
                 self._pages, lambda: self._fenced(self._frontier), lambda e: self._fenced(lambda: self._frontier(e))
             )
+        again = self._retries.run_once(self.connection, self.lease) if self._has_due else NOTHING
         if fast.idle and slow.idle:
-            return self._retries.run_once(self.connection, self.lease)
-        self._retries.in_between(self.connection, self.lease)
+            return again
         return Step(seen=fast.seen + slow.seen, written=fast.written + slow.written, idle=False)
 
     def _fenced(self, piece: Any) -> Step:
@@ -97,7 +98,7 @@ class HandoffIntake:
         """Whatever is new by its timestamp; and see whether a window is open or due."""
         here = cursor.read(self.connection, worker=NAME, source=self.name)
         horizon = cursor.read_horizon(self.connection)
-        self._window = here.window_horizon is not None
+        self._window, self._has_due = here.window_horizon is not None, here.has_due
         if here.frontier is None and here.window_horizon is None:
             return self._start(here, horizon)
         moved = here.cluster_identity != horizon.identity

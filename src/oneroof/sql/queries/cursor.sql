@@ -8,8 +8,11 @@ INSERT INTO public.gov_worker_cursor (worker_name, source_name) VALUES (%(worker
 -- read --
 SELECT worker_name, source_name, phase, last_watermark_ts::text, last_watermark_id, watermark_text, frontier::text::bigint AS frontier,
        window_horizon::text::bigint AS window_horizon, window_at, cluster_identity, events_seen, metadata,
-       coalesce(extract(epoch FROM public.gov_now() - frontier_at), 1e9)::float8 AS rested
-FROM public.gov_worker_cursor WHERE worker_name = %(worker)s AND source_name = %(source)s
+       coalesce(extract(epoch FROM public.gov_now() - frontier_at), 1e9)::float8 AS rested,
+       EXISTS (SELECT FROM public.governance_retry AS r
+               WHERE r.worker_name = c.worker_name AND r.source_name = c.source_name AND r.state = 'waiting'
+                 AND r.next_attempt_at <= (SELECT public.gov_now())) AS has_due
+FROM public.gov_worker_cursor AS c WHERE worker_name = %(worker)s AND source_name = %(source)s
 
 -- open_window --
 UPDATE public.gov_worker_cursor
