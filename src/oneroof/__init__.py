@@ -8,7 +8,19 @@ The one way through (docs/explanation/flow.md):
                            │                                            ▼
                   signals ─▶ inbox / routes                   ledger ─▶ proof ─▶ certificate
 
-Imports point one way: config errors model ← db ← migrate people approvals gate doctor ← cli.
+The ground (docs/explanation/install.md, four-eyes.md, embedded.md): substrate, script, migrate, doctor; people,
+approvals, gates; embedded; estate. The workers (tail.md, retry.md, supervisor.md, liveness.md): source, tail, cursor,
+batch say what is read and applied; lease and worker fence it; retry takes what fails; lane, control and supervisor
+run it; watch, findings and status tell how it is.
+
+Imports point one way; tests/unit/test_import_direction.py has the layers:
+
+    errors model ← config ← db
+      ← substrate embedded approvals channels findings lease policy retry width
+      ← estate script gates people source
+      ← migrate tail cursor batch guard watch
+      ← strip ranges worker control ← retries ← workers ← lane
+      ← supervisor status ← doctor ← cli
 """
 
 __version__ = "0.1.0"
