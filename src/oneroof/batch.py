@@ -2,11 +2,13 @@
 
 A first sweep inserts plainly, which is the fastest there is; if a key is already there the caller runs the batch again
 as an upsert, in which a version that was applied before, or that comes back with the same facts, changes nothing
-(promise 2). The first row that resolves to a key represents it (doc 31 §6: duplicates collapse).
+(promise 2). The first row that resolves to a key represents it (doc 31 §6: duplicates collapse). Statements are
+composed once per shape and kept by whoever runs them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,60 +39,58 @@ class Applied:
     mark_key: str | None
 
 
-def seed(connection: Connection, source: Source, rows: sql.Composed, parameters: dict[str, Any]) -> int:
-    """Write rows whose keys are believed to be new; a key that is not raises UniqueViolation. Rows written."""
-    return _put(connection, "seed", source, rows, parameters)
+class Statements:
+    """Statements of one worker on one source, composed when first asked for."""
+
+    def __init__(self) -> None:
+        self._composed: dict[Hashable, bytes] = {}
+
+    def get(self, *shape: Hashable, compose: Callable[[], sql.Composed]) -> bytes:
+        """The statement of this shape."""
+        if shape not in self._composed:
+            self._composed[shape] = compose().as_bytes(None)
+        return self._composed[shape]
 
 
-def reseed(connection: Connection, source: Source, rows: sql.Composed, parameters: dict[str, Any]) -> int:
-    """Write rows whose keys may be there; rows written or changed."""
-    return _put(connection, "reseed", source, rows, parameters)
+def seeding(rows: sql.Composed) -> sql.Composed:
+    """Write rows whose keys are believed to be new; a key that is not raises UniqueViolation."""
+    return sql.SQL(queries("batch")["seed"]).format(rows=rows)
 
 
-def apply(
-    connection: Connection,
-    source: Source,
-    rows: sql.Composed,
-    parameters: dict[str, Any],
-    *,
-    effect: str | None = None,
-    counts: sql.Composable = EVERY,
-) -> Applied:
+def reseeding(rows: sql.Composed) -> sql.Composed:
+    """Write rows whose keys may be there."""
+    return sql.SQL(queries("batch")["reseed"]).format(rows=rows, upsert=sql.SQL(queries("batch")["upsert"]))
+
+
+def applying(
+    source: Source, rows: sql.Composed, *, effect: str | None = None, counts: sql.Composable = EVERY
+) -> sql.Composed:
     """Do what rows of this kind of source do, and remember the versions; `effect` stands in for the usual one."""
     put = sql.SQL(effect or queries("batch")[source.source_kind]).format(upsert=sql.SQL(queries("batch")["upsert"]))
-    return _apply(connection, source, rows, parameters, put=put, counts=counts)
+    return _effective(rows, put, counts)
 
 
-def stage(
-    connection: Connection, source: Source, rows: sql.Composed, parameters: dict[str, Any], *, counts: sql.Composable
-) -> Applied:
+def staging(rows: sql.Composed, *, counts: sql.Composable = EVERY) -> sql.Composed:
     """Put bare rows aside that cannot be applied, and remember them like any other."""
-    given = {**parameters, "table": source.table_name}
-    return _apply(connection, source, rows, given, put=sql.SQL(queries("batch")["staged"]).format(), counts=counts)
+    return _effective(rows, sql.SQL(queries("batch")["staged"]).format(), counts)
 
 
-def _put(connection: Connection, how: str, source: Source, rows: sql.Composed, parameters: dict[str, Any]) -> int:
-    upsert = sql.SQL(queries("batch")["upsert"])
-    statement = sql.SQL(queries("batch")[how]).format(rows=rows, upsert=upsert)
+def put(connection: Connection, source: Source, statement: bytes, parameters: dict[str, Any]) -> int:
+    """Run a seeding or reseeding statement; rows written or changed."""
     return connection.execute(statement, _given(source, parameters)).rowcount
 
 
-def _apply(
-    connection: Connection,
-    source: Source,
-    rows: sql.Composed,
-    parameters: dict[str, Any],
-    *,
-    put: sql.Composed,
-    counts: sql.Composable,
-) -> Applied:
-    remembered = sql.SQL(queries("batch")["remembered"])
-    effects = sql.SQL("remembered AS ({}), put AS ({})").format(remembered, put)
-    statement = sql.SQL(queries("batch")["apply"]).format(rows=rows, effects=effects, counts=counts)
+def apply(connection: Connection, source: Source, statement: bytes, parameters: dict[str, Any]) -> Applied:
+    """Run an applying or staging statement."""
     row = connection.execute(statement, _given(source, parameters)).fetchone()
     assert row is not None
     return Applied(*row)
 
 
+def _effective(rows: sql.Composed, put: sql.Composed, counts: sql.Composable) -> sql.Composed:
+    effects = sql.SQL("remembered AS ({}), put AS ({})").format(sql.SQL(queries("batch")["remembered"]), put)
+    return sql.SQL(queries("batch")["apply"]).format(rows=rows, effects=effects, counts=counts)
+
+
 def _given(source: Source, parameters: dict[str, Any]) -> dict[str, Any]:
-    return {"scope": source.source_name, "ruleset": NO_RULESET, **parameters}
+    return {"scope": source.source_name, "table": source.table_name, "ruleset": NO_RULESET, **parameters}

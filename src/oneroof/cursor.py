@@ -37,6 +37,13 @@ class Cursor:
     metadata: dict[str, Any]
     rested: float
     has_due: bool
+    horizon: int
+    next_xid: int
+    identity: str
+
+    def read_horizon(self) -> Horizon:
+        """H as it was when the cursor was read, before any row it bounds."""
+        return Horizon(xid=self.horizon, next=self.next_xid, identity=self.identity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +62,6 @@ class Ground:
     blocks: int
     leaves: list[int]
     files: str
-
-
-def read_horizon(connection: Connection) -> Horizon:
-    """Take H, always before the rows it bounds are read."""
-    return _one_of(connection, Horizon, "horizon", {})
 
 
 def read_ground(connection: Connection, source: Source) -> Ground:

@@ -145,11 +145,16 @@ def transaction(
 
 def _set_local(connection: Connection, words: Mapping[str, str]) -> None:
     """Set for the length of the transaction, all in one message."""
+    connection.execute(_settings(tuple(words.items())))
+
+
+@cache
+def _settings(words: tuple[tuple[str, str], ...]) -> bytes:
     calls = [
         sql.SQL("SELECT pg_catalog.set_config({}, {}, true)").format(sql.Literal(name), sql.Literal(value))
-        for name, value in words.items()
+        for name, value in words
     ]
-    connection.execute(sql.SQL("; ").join(calls))
+    return sql.SQL("; ").join(calls).as_bytes(None)
 
 
 def one(connection: Connection, query: str, parameters: Any = None) -> TupleRow:

@@ -39,7 +39,8 @@ class Retries:
         if not items:
             return NOTHING
         who = {"worker": self.worker, "source": self.name, "keep": batch.FORGET, "keys": list(items.values())}
-        done = batch.apply(connection, self.source, tail.item_rows(self.source), who)
+        statement = batch.applying(self.source, tail.item_rows(self.source)).as_bytes(None)
+        done = batch.apply(connection, self.source, statement, who)
         # A row that is gone has no work left in it; the audit accounts for it.
         retry.finish(connection, list(items))
         return Step(seen=0, written=done.written, idle=False)

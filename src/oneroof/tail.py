@@ -38,6 +38,11 @@ class Bounds:
     horizon: int | None
     fresh: tuple[int, ...] = ()
 
+    @property
+    def shape(self) -> tuple[bool, bool, bool]:
+        """What of it is in the text of a statement."""
+        return self.frontier is not None, self.horizon is not None, bool(self.fresh)
+
     def parameters(self) -> dict[str, Any]:
         """Both as 32-bit xids, the way `xmin` is compared."""
         return {
@@ -54,6 +59,11 @@ class Range:
     part: str
     after: Sequence[str] | None
     upto: Sequence[str] | None
+
+    @property
+    def shape(self) -> tuple[str, bool, bool]:
+        """What of it is in the text of a statement."""
+        return self.part, self.after is not None, self.upto is not None
 
     def parameters(self) -> dict[str, Any]:
         ends = (("after", self.after), ("upto", self.upto))
@@ -124,7 +134,7 @@ def keyset_end(source: Source, stretch: Range) -> sql.Composed:
         for i in range(len(names))
     ]
     return sql.SQL(
-        """SELECT count(*), count(*) FILTER (WHERE age(version) > age(%(below)s::xid)), {last}, {mark}
+        """SELECT count(*), count(*) FILTER (WHERE age(version) > (SELECT age(%(below)s::xid))), {last}, {mark}
 FROM (SELECT {columns}, s.xmin AS version, {believed} AS believed FROM {table} AS s
       WHERE {where} ORDER BY {order} LIMIT %(batch)s) AS batch"""
     ).format(
@@ -197,15 +207,18 @@ def item_rows(source: Source) -> sql.Composed:
 
 
 def in_window(bounds: Bounds) -> sql.Composable:
-    """F <= xid < H, by the age of `xmin`, which counts back from now and so survives a wrap of its 32 bits."""
+    """F <= xid < H, by the age of `xmin`, which counts back from now and so survives a wrap of its 32 bits.
+
+    The age of a bound is asked for in a query of its own, once and not for every row.
+    """
     conditions: list[sql.Composable] = []
     if bounds.frontier is not None:
-        newer = sql.SQL("age(s.xmin) <= age(%(frontier)s::xid)")
+        newer = sql.SQL("age(s.xmin) <= (SELECT age(%(frontier)s::xid))")
         if bounds.fresh:
             newer = sql.SQL("({} OR s.tableoid = ANY (%(fresh)s::oid[]))").format(newer)  # type: ignore[assignment]
         conditions.append(newer)
     if bounds.horizon is not None:
-        conditions.append(sql.SQL("age(s.xmin) > age(%(horizon)s::xid)"))
+        conditions.append(sql.SQL("age(s.xmin) > (SELECT age(%(horizon)s::xid))"))
     return sql.SQL(" AND ").join(conditions) if conditions else sql.SQL("true")
 
 

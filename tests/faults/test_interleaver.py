@@ -156,7 +156,7 @@ def test_mutant_that_takes_the_newest_xid_for_the_horizon_loses_rows(bed: Bed, m
     from oneroof import cursor
 
     named = dict(queries("cursor"))
-    named["horizon"] = named["horizon"].replace("pg_snapshot_xmin", "pg_snapshot_xmax")
+    named["read"] = named["read"].replace("pg_snapshot_xmin", "pg_snapshot_xmax")
     monkeypatch.setattr(cursor, "queries", lambda _: named)
     monkeypatch.setattr(HandoffIntake, "_newest", lambda *_: None)
     assert mistakes(bed, 60) > 0

@@ -17,6 +17,7 @@ from psycopg import errors as pg
 from psycopg import sql
 
 from oneroof import batch, cursor, ranges, strip, tail
+from oneroof.batch import Statements
 from oneroof.cursor import Cursor
 from oneroof.db import Connection
 from oneroof.errors import OneroofError
@@ -47,6 +48,7 @@ class BackfillSweep:
     scope: str | None = None
     run: Run = field(default_factory=Run, init=False)
     _draft: Run = field(default_factory=Run, init=False)
+    _statements: Statements = field(default_factory=Statements, init=False)
     _width: Width = field(init=False)
     _pages: Width = field(default_factory=strip.width, init=False)
     _known_keys: int = field(default=0, init=False)
@@ -110,9 +112,8 @@ class BackfillSweep:
             return NOTHING if here.frontier is not None else self._open(here)
         if "ranges" in here.metadata:
             return self._close_ranges(here)
-        horizon = cursor.read_horizon(self.connection)
         # Rows that may have been counted before, in another cluster or before a replay, count if they are news.
-        known = here.phase == "reconciling" or here.cluster_identity != horizon.identity
+        known = here.phase == "reconciling" or here.cluster_identity != here.identity
         if self.source.in_index_order:
             return self._keyset(here, put, known=known)
         return self._walk(here, put, known=known)
@@ -124,7 +125,7 @@ class BackfillSweep:
         return MOVED
 
     def _open(self, here: Cursor) -> Step:
-        horizon = cursor.read_horizon(self.connection)
+        horizon = here.read_horizon()
         ground = cursor.read_ground(self.connection, self.source)
         phase = "seeding" if here.phase is None else "reconciling"
         cursor.open_window(self.connection, here, horizon, phase=phase, metadata={"leaves": ground.leaves})
@@ -137,9 +138,8 @@ class BackfillSweep:
         stretch = Range(part=part, after=at.get("after"), upto=upto if part == DATED else None)
         # Without an upper bound: an old transaction somewhere delays the counting and the proof, never the work.
         given = {"batch": self._width.now, "below": str((here.window_horizon or 0) % EPOCH)}
-        row = self.connection.execute(
-            tail.keyset_end(self.source, stretch), {**given, **stretch.parameters()}
-        ).fetchone()
+        measure = self._statements.get("end", stretch.shape, compose=lambda: tail.keyset_end(self.source, stretch))
+        row = self.connection.execute(measure, {**given, **stretch.parameters()}).fetchone()
         assert row is not None
         read, counted, last, mark = row
         written = 0
@@ -165,7 +165,7 @@ class BackfillSweep:
             cursor.close_window(self.connection, here, phase="incremental")
             return MOVED
         piece = strip.next_piece(
-            self.connection, self.source, _ALL, first=first, end=end, wide=self._pages, batch=self.batch
+            self.connection, self._counting(_ALL), _ALL, first=first, end=end, wide=self._pages, batch=self.batch
         )
         written = 0
         if piece.rows:
@@ -177,10 +177,13 @@ class BackfillSweep:
 
     def _counted(self, here: Cursor, piece: strip.Piece) -> int:
         bounds = Bounds(frontier=None, horizon=here.window_horizon)
-        statement = tail.tid_count(self.source, bounds)
-        row = self.connection.execute(statement, {**bounds.parameters(), **piece.parameters()}).fetchone()
+        given = {**bounds.parameters(), **piece.parameters()}
+        row = self.connection.execute(self._counting(bounds), given).fetchone()
         assert row is not None
         return int(row[0])
+
+    def _counting(self, bounds: Bounds) -> bytes:
+        return self._statements.get("count", bounds.shape, compose=lambda: tail.tid_count(self.source, bounds))
 
     def _rows(self, covered: Range | strip.Piece, *, bare: bool = False) -> sql.Composed:
         if isinstance(covered, Range):
@@ -188,16 +191,18 @@ class BackfillSweep:
         return tail.rows(self.source, where=tail.TIDS, limit=False, bare=bare)
 
     def _seed(self, covered: Range | strip.Piece, given: dict[str, Any]) -> int:
-        return batch.seed(self.connection, self.source, self._rows(covered), given)
+        statement = self._statements.get("seed", covered.shape, compose=lambda: batch.seeding(self._rows(covered)))
+        return batch.put(self.connection, self.source, statement, given)
 
     def _reseed(self, covered: Range | strip.Piece, given: dict[str, Any]) -> int:
-        return batch.reseed(self.connection, self.source, self._rows(covered), given)
+        statement = self._statements.get("reseed", covered.shape, compose=lambda: batch.reseeding(self._rows(covered)))
+        return batch.put(self.connection, self.source, statement, given)
 
     def _stager(self, error: OneroofError) -> Put:
         def put(covered: Range | strip.Piece, given: dict[str, Any]) -> int:
             who = {"worker": NAME, "source": self.name, "keep": batch.FORGET, **describe(error)}
-            rows = self._rows(covered, bare=True)
-            done = batch.stage(self.connection, self.source, rows, {**given, **who}, counts=batch.EVERY)
+            statement = batch.staging(self._rows(covered, bare=True)).as_bytes(None)
+            done = batch.apply(self.connection, self.source, statement, {**given, **who})
             self._draft = replace(self.run, dlq=self.run.dlq + done.written)
             return done.written
 

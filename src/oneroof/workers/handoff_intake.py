@@ -15,7 +15,7 @@ from typing import Any
 from psycopg import sql
 
 from oneroof import batch, cursor, strip, tail
-from oneroof.batch import Applied
+from oneroof.batch import Applied, Statements
 from oneroof.cursor import Cursor, Ground, Horizon
 from oneroof.db import Connection, one, queries
 from oneroof.errors import OneroofError
@@ -52,6 +52,7 @@ class HandoffIntake:
     horizon_pinned: bool = field(default=False, init=False)
     run: Run = field(default_factory=Run, init=False)
     _draft: Run = field(default_factory=Run, init=False)
+    _statements: Statements = field(default_factory=Statements, init=False)
     _width: Width = field(init=False)
     _pages: Width = field(default_factory=strip.width, init=False)
     _retries: Retries = field(init=False)
@@ -97,7 +98,7 @@ class HandoffIntake:
     def _fast(self, poison: OneroofError | None = None) -> Step:
         """Whatever is new by its timestamp; and see whether a window is open or due."""
         here = cursor.read(self.connection, worker=NAME, source=self.name)
-        horizon = cursor.read_horizon(self.connection)
+        horizon = here.read_horizon()
         self._window, self._has_due = here.window_horizon is not None, here.has_due
         if here.frontier is None and here.window_horizon is None:
             return self._start(here, horizon)
@@ -143,10 +144,16 @@ class HandoffIntake:
         if self._since is None:
             (self._since,) = one(self.connection, queries("cursor")["since"], {**self._who(), "overlap": OVERLAP})
         bounds = Bounds(frontier=here.window_horizon or here.frontier, horizon=None)
-        rows = tail.fast_rows(self.source, bounds, bare=poison is not None)
         size = 1 if poison else self._width.now
         given = {**bounds.parameters(), "since": self._at or self._since, "batch": size, "keep": 0}
-        done = self._apply(here, rows, given, poison=poison, at=here.window_at, counts=batch.EVERY)
+        bare = poison is not None
+        statement = self._statements.get(
+            "fast",
+            bounds.shape,
+            bare,
+            compose=lambda: self._effect(tail.fast_rows(self.source, bounds, bare=bare), bare),
+        )
+        done = self._apply(here, statement, given, poison=poison, at=here.window_at, full=False)
         if done.read == size:
             self._at = done.last_ts
         else:
@@ -173,7 +180,7 @@ class HandoffIntake:
         bounds = Bounds(frontier=None if full else here.frontier, horizon=here.window_horizon, fresh=tuple(at["fresh"]))
         piece = strip.next_piece(
             self.connection,
-            self.source,
+            self._statements.get("count", bounds.shape, compose=lambda: tail.tid_count(self.source, bounds)),
             bounds,
             first=at["tid"],
             end=ground.blocks * SLOTS,
@@ -185,10 +192,17 @@ class HandoffIntake:
             cursor.place(self.connection, here, at)
             self._pass_seconds += time.monotonic() - began
             return MOVED
-        rows = tail.tid_rows(self.source, bounds, bare=poison is not None)
-        given = {**bounds.parameters(), **piece.parameters(), "keep": batch.FORGET if full else 0}
-        counts = self._news(here) if full else batch.EVERY
-        done = self._apply(here, rows, given, poison=poison, at=at, counts=counts)
+        bare = poison is not None
+        statement = self._statements.get(
+            "walk",
+            bounds.shape,
+            bare,
+            full,
+            compose=lambda: self._effect(tail.tid_rows(self.source, bounds, bare=bare), bare, full=full),
+        )
+        keep = batch.FORGET if full else 0
+        given = {**bounds.parameters(), **piece.parameters(), "keep": keep, "past": here.watermark_text}
+        done = self._apply(here, statement, given, poison=poison, at=at, full=full)
         self._pass_seconds += time.monotonic() - began
         return Step(seen=done.read, written=done.written, idle=False)
 
@@ -199,32 +213,34 @@ class HandoffIntake:
         cursor.place(self.connection, here, at, metadata={"leaves": ground.leaves})
         return MOVED
 
-    def _news(self, here: Cursor) -> sql.Composable:
+    def _effect(self, rows: sql.Composed, bare: bool, *, full: bool = False) -> sql.Composed:
+        counts = self._news() if full else batch.EVERY
+        if bare:
+            return batch.staging(rows, counts=counts)
+        return batch.applying(self.source, rows, effect=self.effect, counts=counts)
+
+    def _news(self) -> sql.Composable:
         """In a full pass over rows that were counted before: those behind the watermark that was reached then."""
-        if self.source.timestamp_column is None or here.watermark_text is None:
+        if self.source.timestamp_column is None:
             return sql.SQL("false")
         kind = sql.SQL(self.source.types[self.source.timestamp_column])
-        return sql.SQL("ts > {}::{}").format(sql.Literal(here.watermark_text), kind)
+        return sql.SQL("coalesce(ts > %(past)s::text::{}, false)").format(kind)
 
     def _apply(
         self,
         here: Cursor,
-        rows: sql.Composed,
+        statement: bytes,
         given: dict[str, Any],
         *,
         poison: OneroofError | None,
         at: dict[str, Any] | None,
-        counts: sql.Composable,
+        full: bool,
     ) -> Applied:
-        parameters = {**given, **self._who()}
-        if poison is None:
-            done = batch.apply(self.connection, self.source, rows, parameters, effect=self.effect, counts=counts)
-        else:
-            done = batch.stage(self.connection, self.source, rows, {**parameters, **describe(poison)}, counts=counts)
+        failed = {} if poison is None else describe(poison)
+        done = batch.apply(self.connection, self.source, statement, {**given, **self._who(), **failed})
         if done.read or at != here.window_at:
             # An inventory knows its rows: in a full pass those count that were written.
-            known = counts is not batch.EVERY and self.source.source_kind == INVENTORY
-            counted = done.written if known else done.counted
+            counted = done.written if full and self.source.source_kind == INVENTORY else done.counted
             self._draft = replace(
                 self.run,
                 batch_count=self.run.batch_count + 1,
