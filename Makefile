@@ -39,8 +39,8 @@ bench: $(STAMP) ## ratios against the limits that PostgreSQL itself sets
 soak: $(STAMP) ## the heavy runs: the full estate, kills and races, again and again
 	$(BIN)/python -m pytest -q -n 2 --pg all --soak $(ARGS)
 
-golden: $(STAMP) ## write the golden schema dump anew, after a deliberate change
-	$(BIN)/python -m pytest -q tests/migration/test_golden.py --write-golden
+golden: $(STAMP) ## write the golden schema dump and the reference anew, after a deliberate change
+	$(BIN)/python -m pytest -q tests/migration/test_golden.py tests/docs --write-golden
 
 clean: ## remove the environment and the caches (never the data folder)
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

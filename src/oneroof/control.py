@@ -42,6 +42,7 @@ class Control:
 
     policies: dict[str, Policy] = field(default_factory=dict, init=False)
     gate_open: bool = field(default=False, init=False)
+    _free_at: dict[str, float] = field(default_factory=dict, init=False)
     _guards: defaultdict[str, Guard] = field(default_factory=lambda: defaultdict(Guard), init=False)
     _load: Load = field(default=Load(lock_waits=0, replication_lag=None), init=False)
     _looked: float = field(default=0.0, init=False)
@@ -75,10 +76,23 @@ class Control:
         with self._lock:
             self._guards[worker].note(failed=failed)
 
+    def spend(self, worker: str, rows: int) -> None:
+        """Rows that a worker took: with a rate limit its lanes rest together until they are paid for."""
+        rate = self.policies[worker].rows_per_second
+        if rate:
+            with self._lock:
+                self._free_at[worker] = max(time.monotonic(), self._free_at.get(worker, 0.0)) + rows / rate
+
+    def free_at(self, worker: str) -> float:
+        """When a worker may take more."""
+        return self._free_at.get(worker, 0.0) if self.policies[worker].rows_per_second else 0.0
+
     def watch(self, connection: Connection) -> None:
         """Look after everybody's cursors now and then, whoever of us comes first."""
         with self._lock:
-            if time.monotonic() - self._watched < watch.INTERVAL:
+            # A gap is to be found within two TTLs, the first one and a half of which it takes to be one.
+            shortest = min((rules.lease_ttl for rules in self.policies.values()), default=watch.INTERVAL)
+            if time.monotonic() - self._watched < min(watch.INTERVAL, shortest / 4):
                 return
             self._watched = time.monotonic()
         watch.watch(connection)

@@ -39,6 +39,10 @@ class Duty:
     scope: str
 
     @property
+    def is_range(self) -> bool:
+        return self.scope != self.source.source_name
+
+    @property
     def executor(self) -> str:
         return lease.executor_name(self.worker, self.scope)
 
@@ -190,10 +194,17 @@ class Lane:
             self._say(executor, asked.why)
             self._tick(connection, executor)
             self._later(executor, idle=asked.word == "rest")
-        elif now < executor.not_before:
+        elif now < max(executor.not_before, self.control.free_at(worker)):
             self._tick(connection, executor)
+        elif executor.duty.is_range and self._has_range(executor):
+            executor.idle_at = None
         else:
             self._work(connection, executor)
+
+    def _has_range(self, executor: Executor) -> bool:
+        """A lane sweeps one range at a time, and leaves the others to whoever is free."""
+        others = (other for other in self.executors if other is not executor and other.duty.is_range)
+        return executor.running is None and any(other.running is not None and other.idle_at is None for other in others)
 
     def _work(self, connection: Connection, executor: Executor) -> None:
         worker, began = executor.duty.worker, time.monotonic()
@@ -214,9 +225,8 @@ class Lane:
         if step.idle:
             self._later(executor, idle=True)
         else:
-            rate = self.control.policies[worker].rows_per_second
-            executor.not_before = began + step.seen / rate if rate else 0.0
-            executor.pause, executor.idle_at = BUSY, None
+            self.control.spend(worker, step.seen)
+            executor.not_before, executor.pause, executor.idle_at = self.control.free_at(worker), BUSY, None
         self.tell(Report(executor.duty.executor, step=step))
 
     def _later(self, executor: Executor, *, idle: bool) -> None:

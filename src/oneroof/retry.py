@@ -96,7 +96,13 @@ def fail(connection: Connection, items: list[int], error: OneroofError) -> None:
 
 
 def listing(
-    connection: Connection, *, states: list[str], worker: str | None, source: str | None, error: str | None, most: int
+    connection: Connection,
+    *,
+    states: list[str],
+    worker: str | None,
+    source: str | None,
+    error: str | None,
+    most: int | None,
 ) -> list[Item]:
     """Failed items, the oldest first."""
     parameters = {"states": states, "worker": worker, "source": source, "error": error, "most": most}

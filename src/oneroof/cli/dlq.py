@@ -70,7 +70,7 @@ def replay(
         if not (worker or source or error or everything):
             raise Usage("say which dead letters", hint="oneroof dlq replay ID…, --filter, --source, --worker or --all")
         chosen = retry.listing(
-            connection, states=["dead"], worker=_worker(worker), source=source, error=error, most=MOST
+            connection, states=["dead"], worker=_worker(worker), source=source, error=error, most=None
         )
     else:
         chosen = [item for item in (retry.find(connection, each) for each in items) if item.state == "dead"]

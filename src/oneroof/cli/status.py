@@ -78,7 +78,9 @@ def _seconds(value: float | None) -> str:
 
 def watch(
     ctx: typer.Context,
-    once: bool = typer.Option(False, "--once", help="One look, for a scheduler; exit 1 if a finding is open."),
+    once: bool = typer.Option(
+        False, "--once", help="One look, for a scheduler; exit 1 if a finding is open that is more than low."
+    ),
 ) -> None:
     """Raise and clear the findings about the workers: who no longer ticks, who is too far behind.
 
@@ -93,7 +95,7 @@ def watch(
         {"raised": seen.raised, "cleared": seen.cleared, "open": seen.open, "findings": open_now},
         lambda out: _tell(out, seen, open_now),
     )
-    if once and seen.open:
+    if any(finding.severity != "low" for finding in open_now):
         raise typer.Exit(1)
 
 

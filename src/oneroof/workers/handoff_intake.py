@@ -1,9 +1,8 @@
 """`gov_handoff_intake`: every change of every source, for ever after its first sweep (doc 32 §5, doc 39 §39.5).
 
-Two lanes. The fast lane reads the newest rows by timestamp. The frontier lane is what completeness rests on: a window
-[F, H) over the whole table by row headers; at its end F := H. Whatever either of them applies is remembered until F has
-passed it, so that each version is applied and counted once; and while a window is open the fast lane keeps to what is
-at or above its H.
+Two lanes. The fast lane reads the newest rows by timestamp. The frontier lane is what completeness rests on: a pass
+over the whole table by row headers, for every version from F on; at its end F := H, the horizon when it began. Whatever
+either of them applies is remembered until F has passed it, so that each version is applied and counted once.
 """
 
 from __future__ import annotations
@@ -49,7 +48,6 @@ class HandoffIntake:
     at_once: bool = False
     effect: str | None = None
     windows_closed: int = field(default=0, init=False)
-    horizon_pinned: bool = field(default=False, init=False)
     run: Run = field(default_factory=Run, init=False)
     _draft: Run = field(default_factory=Run, init=False)
     _statements: Statements = field(default_factory=Statements, init=False)
@@ -107,7 +105,7 @@ class HandoffIntake:
         if moved or far:
             return self._open(here, horizon, phase="reconciling", full=True)
         applied = self._newest(here, poison)
-        if not self._window and self._due(here, horizon):
+        if not self._window and self._due(here):
             self._open(here, horizon, phase="incremental", full=False)
         if applied is None or applied.read == 0:
             return MOVED if self._window and not here.window_horizon else NOTHING
@@ -143,7 +141,9 @@ class HandoffIntake:
             (self._next_since,) = one(self.connection, queries("cursor")["oldest"])
         if self._since is None:
             (self._since,) = one(self.connection, queries("cursor")["since"], {**self._who(), "overlap": OVERLAP})
-        bounds = Bounds(frontier=here.window_horizon or here.frontier, horizon=None)
+        # During a full pass F counts for nothing; everything below H is that pass's business.
+        full = (here.window_at or {}).get("full")
+        bounds = Bounds(frontier=here.window_horizon if full else here.frontier, horizon=None)
         size = 1 if poison else self._width.now
         given = {**bounds.parameters(), "since": self._at or self._since, "batch": size, "keep": 0}
         bare = poison is not None
@@ -177,7 +177,8 @@ class HandoffIntake:
             self.windows_closed += 1
             return MOVED
         full = at["full"]
-        bounds = Bounds(frontier=None if full else here.frontier, horizon=here.window_horizon, fresh=tuple(at["fresh"]))
+        # Without an upper bound: what is at or beyond H is not proven to be all there, but what is there is work.
+        bounds = Bounds(frontier=None if full else here.frontier, horizon=None, fresh=tuple(at["fresh"]))
         piece = strip.next_piece(
             self.connection,
             self._statements.get("count", bounds.shape, compose=lambda: tail.tid_count(self.source, bounds)),
@@ -200,7 +201,8 @@ class HandoffIntake:
             full,
             compose=lambda: self._effect(tail.tid_rows(self.source, bounds, bare=bare), bare, full=full),
         )
-        keep = batch.FORGET if full else 0
+        # A full pass may be over a million rows that change nothing; of those below H it needs no memory.
+        keep = here.window_horizon if full else 0
         given = {**bounds.parameters(), **piece.parameters(), "keep": keep, "past": here.watermark_text}
         done = self._apply(here, statement, given, poison=poison, at=at, full=full)
         self._pass_seconds += time.monotonic() - began
@@ -261,10 +263,7 @@ class HandoffIntake:
             )
         return done
 
-    def _due(self, here: Cursor, horizon: Horizon) -> bool:
-        self.horizon_pinned = here.frontier is not None and here.frontier >= horizon.xid
-        if self.horizon_pinned:
-            return False
+    def _due(self, here: Cursor) -> bool:
         if self.at_once and not self.windows_closed:
             return True
         return here.rested >= max(self.sweep_interval, self._pass_seconds * SHARE if self.sweep_interval else 0)

@@ -4,7 +4,8 @@ LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-  IF current_setting('oneroof.replay', true) IS DISTINCT FROM 'on'
+  IF NOT (current_setting('oneroof.replay', true) IS NOT DISTINCT FROM 'on'
+          AND pg_has_role(current_user, 'oneroof_owner', 'MEMBER'))
      AND (NEW.last_watermark_ts < OLD.last_watermark_ts
           OR (NEW.last_watermark_ts IS NULL AND OLD.last_watermark_ts IS NOT NULL)
           OR (NEW.cluster_identity IS NOT DISTINCT FROM OLD.cluster_identity
@@ -12,7 +13,7 @@ BEGIN
           OR NEW.events_seen < OLD.events_seen OR NEW.dead_lettered < OLD.dead_lettered)
   THEN
     RAISE EXCEPTION 'the cursor of % in % would go backwards', OLD.worker_name, OLD.source_name
-      USING ERRCODE = 'GV410', HINT = 'oneroof replay is the one way back';
+      USING ERRCODE = 'GV410', HINT = 'only a replay goes back';
   END IF;
   NEW.updated_at := public.gov_now();
   RETURN NEW;

@@ -42,13 +42,13 @@ BEGIN
                          'sample', left(found.sample, 100))::jsonb);
     IF found.backfill THEN
       PERFORM public.gov_finding_raise(
-        'backfill_batch_failed'::text, found.source_name::text,
+        'backfill_batch_failed'::text, (found.worker_name || ':' || found.source_name)::text,
         format('items of %s failed in the backfill: %s', found.source_name, left(found.last_error, 200))::text,
         jsonb_build_object('source', found.source_name, 'count', found.dead)::jsonb);
     END IF;
     IF found.dead > found.dlq_limit THEN
       PERFORM public.gov_finding_raise(
-        CASE WHEN found.backfill THEN 'backfill_dlq_overflow' ELSE 'handoff_dlq_overflow' END::text, found.source_name::text,
+        CASE WHEN found.backfill THEN 'backfill_dlq_overflow' ELSE 'handoff_dlq_overflow' END::text, (found.worker_name || ':' || found.source_name)::text,
         format('%s dead letters of %s, more than %s', found.dead, found.source_name, found.dlq_limit)::text,
         jsonb_build_object('source', found.source_name, 'count', found.dead, 'limit', found.dlq_limit)::jsonb);
     END IF;

@@ -38,6 +38,7 @@ CREATE TABLE public.gov_worker_cursor (
   watermark_text    text,
   frontier          xid8,
   frontier_at       timestamptz,
+  passed_at         timestamptz,
   window_horizon    xid8,
   window_at         jsonb,
   cluster_identity  text,
@@ -146,7 +147,6 @@ COMMENT ON TABLE public.governance_finding_type IS 'the kinds of finding, with b
 INSERT INTO public.governance_finding_type (issue_type, bucket, severity, owner_hint, description) VALUES
   ('cursor_lag', 'silent_fail', 'medium', 'GOV-SIV', 'a cursor is further behind its source than allowed'),
   ('cursor_dlq', 'silent_fail', 'high', 'GOV-SIV', 'items failed every attempt and are dead letters'),
-  ('cursor_dlq_overflow', 'silent_fail', 'critical', 'GOV-SIV', 'more dead letters than allowed'),
   ('cursor_silent_gap', 'silent_fail', 'high', 'GOV-SIV', 'a worker holds a lease and no longer ticks'),
   ('cursor_lease_conflict', 'silent_fail', 'low', 'GOV-SIV', 'two instances want the same lease, or one lost it at work'),
   ('cursor_watermark_regression', 'silent_fail', 'high', 'GOV-SIV', 'something tried to move a cursor backwards'),

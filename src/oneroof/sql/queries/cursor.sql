@@ -4,7 +4,7 @@ INSERT INTO public.gov_worker_cursor (worker_name, source_name) VALUES (%(worker
 -- read --
 SELECT worker_name, source_name, phase, last_watermark_ts::text, last_watermark_id, watermark_text, frontier::text::bigint AS frontier,
        window_horizon::text::bigint AS window_horizon, window_at, cluster_identity, events_seen, metadata,
-       coalesce(extract(epoch FROM public.gov_now() - frontier_at), 1e9)::float8 AS rested,
+       coalesce(extract(epoch FROM public.gov_now() - coalesce(passed_at, frontier_at)), 1e9)::float8 AS rested,
        EXISTS (SELECT FROM public.governance_retry AS r
                WHERE r.worker_name = c.worker_name AND r.source_name = c.source_name AND r.state = 'waiting'
                  AND r.next_attempt_at <= (SELECT public.gov_now())) AS has_due,
@@ -41,7 +41,9 @@ DELETE FROM public.governance_open_row WHERE worker_name = %(worker)s AND source
 
 -- close_window --
 UPDATE public.gov_worker_cursor
-SET frontier = window_horizon, frontier_at = public.gov_now(), window_horizon = NULL, window_at = NULL, phase = %(phase)s
+SET frontier = window_horizon, passed_at = public.gov_now(), window_horizon = NULL, window_at = NULL, phase = %(phase)s,
+    -- Where an old transaction pins the horizon, a pass ends where the one before did, and the frontier grows old.
+    frontier_at = CASE WHEN frontier IS DISTINCT FROM window_horizon THEN public.gov_now() ELSE frontier_at END
 WHERE worker_name = %(worker)s AND source_name = %(source)s
 
 -- prune --
@@ -60,7 +62,7 @@ WHERE worker_name = 'gov_backfill_sweep' AND source_name = %(source)s AND fronti
 
 -- rewind --
 UPDATE public.gov_worker_cursor
-SET frontier = NULL, frontier_at = NULL, window_horizon = NULL, window_at = NULL, phase = 'reconciling'
+SET frontier = NULL, frontier_at = NULL, passed_at = NULL, window_horizon = NULL, window_at = NULL, phase = 'reconciling'
 WHERE worker_name = %(worker)s AND source_name = %(source)s
 
 -- ground --
@@ -75,10 +77,11 @@ SELECT coalesce(max(pg_relation_size(l.relid) / current_setting('block_size')::b
 FROM leaf AS l JOIN pg_catalog.pg_class AS c ON c.oid = l.relid WHERE c.relkind = 'r'
 
 -- oldest --
--- When the oldest transaction that may still write began; NULL if somebody does not show when it did.
+-- When the oldest transaction that may still write here began; NULL if somebody does not show when it did. Of others'
+-- sessions even the type is hidden, but not the database and the user, which no auxiliary process has.
 SELECT CASE WHEN coalesce(bool_and(state IS NOT NULL AND state <> 'disabled'), true)
             THEN coalesce(min(xact_start), clock_timestamp())::timestamp::text END
-FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()
+FROM pg_catalog.pg_stat_activity WHERE datname = current_database() AND usesysid IS NOT NULL AND pid <> pg_backend_pid()
 
 -- since --
 -- Where the fast lane begins, if nothing better is known: a little behind the latest row.

@@ -22,7 +22,14 @@ SELECT bool_and(frontier IS NOT NULL) FROM public.gov_worker_cursor
 WHERE worker_name = %(worker)s AND metadata ->> 'range_of' = %(source)s
 
 -- fold --
-WITH gone AS (
+-- Failed items go with their range to the whole.
+WITH moved AS (
+  UPDATE public.governance_retry AS r SET source_name = %(source)s
+  FROM public.gov_worker_cursor AS c
+  WHERE c.worker_name = %(worker)s AND c.metadata ->> 'range_of' = %(source)s
+    AND r.worker_name = c.worker_name AND r.source_name = c.source_name
+),
+gone AS (
   DELETE FROM public.gov_worker_cursor WHERE worker_name = %(worker)s AND metadata ->> 'range_of' = %(source)s
   RETURNING events_seen, attempts_written, dead_lettered
 )

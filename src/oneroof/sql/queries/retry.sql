@@ -20,7 +20,7 @@ SELECT item_id, worker_name, source_name, source_key, state, attempts, next_atte
        resolution, created_at, updated_at
 FROM public.governance_retry
 WHERE state = ANY (%(states)s) AND (%(worker)s::text IS NULL OR worker_name = %(worker)s)
-  AND (%(source)s::text IS NULL OR source_name = %(source)s)
+  AND (%(source)s::text IS NULL OR source_name = %(source)s OR split_part(source_name, '#', 1) = %(source)s)
   AND (%(error)s::text IS NULL OR last_error ILIKE '%%' || %(error)s || '%%' OR sqlstate = %(error)s)
 ORDER BY item_id LIMIT %(most)s
 

@@ -16,7 +16,7 @@ wanted AS MATERIALIZED (
 over AS MATERIALIZED (
   SELECT f.issue_type, substr(f.coalesce_key, length(f.issue_type) + 2) AS subject, f.last_seen_at
   FROM public.governance_finding AS f
-  WHERE f.is_open AND f.issue_type IN ('cursor_silent_gap', 'cursor_lag', 'cursor_lease_conflict', 'cursor_dlq', 'cursor_dlq_overflow',
+  WHERE f.is_open AND f.issue_type IN ('cursor_silent_gap', 'cursor_lag', 'cursor_lease_conflict', 'cursor_dlq',
                                        'backfill_batch_failed', 'backfill_dlq_overflow', 'handoff_dlq_overflow')
 ),
 acts AS MATERIALIZED (

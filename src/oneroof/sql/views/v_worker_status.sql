@@ -17,14 +17,14 @@ SELECT
   pg_snapshot_xmax(pg_current_snapshot())::text::bigint - c.frontier::text::bigint AS frontier_xids,
   c.window_horizon IS NOT NULL AS window_open,
   l.is_finished,
-  NOT l.is_finished AND s.state <> 'paused' AND coalesce(c.frontier_at < t.at - p.lag_limit, false) AS is_late,
+  NOT l.is_finished AND s.state <> 'paused' AND l.in_hours AND coalesce(c.frontier_at < t.at - p.lag_limit, false) AS is_late,
   CASE WHEN l.is_pinned THEN z.pinned_by END AS pinned_by,
   CASE WHEN jsonb_typeof(c.metadata -> 'batches') = 'number' THEN (c.metadata ->> 'batches')::numeric::bigint ELSE 0 END AS batches_done,
   ceil(e.estimate / p.batch_size)::bigint AS batches_estimate,
   round(e.estimate)::bigint AS rows_estimate,
   c.last_run_at, c.last_run_summary
 FROM public.gov_worker_cursor AS c
-CROSS JOIN (SELECT public.gov_now() AS at) AS t
+CROSS JOIN (SELECT n.at, (n.at AT TIME ZONE 'UTC')::time AS clock FROM (SELECT public.gov_now() AS at) AS n) AS t
 CROSS JOIN public.v_horizon AS z
 -- A worker without a policy has the defaults of one.
 LEFT JOIN public.governance_worker_policy AS w USING (worker_name)
@@ -41,6 +41,10 @@ LEFT JOIN LATERAL (
 CROSS JOIN LATERAL (
   -- A sweep that has closed its window has nothing left that it could be late for.
   SELECT c.worker_name = 'gov_backfill_sweep' AND c.window_horizon IS NULL AND c.frontier IS NOT NULL AS is_finished,
+         -- Off its hours a worker is not late.
+         CASE WHEN w.off_peak_from < w.off_peak_to THEN t.clock >= w.off_peak_from AND t.clock < w.off_peak_to
+              WHEN w.off_peak_from > w.off_peak_to THEN t.clock >= w.off_peak_from OR t.clock < w.off_peak_to
+              ELSE true END AS in_hours,
          c.frontier_at < t.at - p.patience AND c.frontier::text::bigint >= z.horizon AS is_pinned
 ) AS l
 CROSS JOIN LATERAL (

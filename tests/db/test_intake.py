@@ -1,0 +1,165 @@
+"""The intake after the first sweep: what it sees, when, and how often (promises 1 and 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from psycopg import sql
+
+from bed import connect, eventually
+from oneroof import lease, source
+from oneroof.db import Connection, one, queries, transaction
+from oneroof.workers import backfill_sweep, handoff_intake
+from oneroof.workers.backfill_sweep import BackfillSweep
+from oneroof.workers.handoff_intake import HandoffIntake
+
+SEEN = "SELECT events_seen FROM gov_worker_cursor WHERE worker_name = 'gov_handoff_intake' AND source_name = %s"
+HAVE = "SELECT count(*) FROM governance_candidate_state WHERE candidate_key = %s"
+
+
+@pytest.fixture
+def admin(installed_database: str) -> Iterator[Connection]:
+    with connect(installed_database) as connection:
+        yield connection
+
+
+def swept(connection: Connection, name: str = "birth_registry") -> HandoffIntake:
+    """The intake of an inventory whose first sweep is done, with a frontier that never rests."""
+    found = source.find(connection, name)
+    held = lease.claim(connection, f"{backfill_sweep.NAME}:{name}", instance="test", ttl=3600)
+    sweep = BackfillSweep(connection, found, held)
+    while not sweep.run_once().idle:
+        pass
+    return begun(connection, name)
+
+
+def begun(connection: Connection, name: str) -> HandoffIntake:
+    held = lease.claim(connection, f"{handoff_intake.NAME}:{name}", instance="test", ttl=3600)
+    intake = HandoffIntake(connection, source.find(connection, name), held, sweep_interval=0)
+    intake.run_once()
+    return intake
+
+
+def one_pass(intake: HandoffIntake) -> None:
+    """From the opening of a window to its end."""
+    closed = intake.windows_closed
+    while intake.windows_closed < closed + 2:
+        intake.run_once()
+
+
+def test_a_pinned_horizon_delays_the_proof_and_not_the_work(admin: Connection, installed_database: str) -> None:
+    """An old transaction is open: back-dated births and updates of old rows are applied in the next pass, and once."""
+    intake = swept(admin)
+    with connect(installed_database) as host, host.transaction():
+        host.execute("SELECT pg_current_xact_id()")
+        admin.execute(
+            "INSERT INTO birth_registry (collection_name, entity_code, born_at) VALUES ('p', 'q', '2020-01-01')"
+        )
+        admin.execute("UPDATE birth_registry SET status = 'retired' WHERE id = 5")
+        one_pass(intake)
+        assert one(admin, HAVE, ("p:q",)) == (1,)
+        dirty = "SELECT count(*) FROM governance_candidate_state WHERE source_key = '5' AND dirty"
+        assert one(admin, dirty) == (1,)
+        assert one(admin, SEEN, ("birth_registry",)) == (2,)
+        one_pass(intake)
+        one_pass(intake)
+        assert one(admin, SEEN, ("birth_registry",)) == (2,)
+        assert one(admin, "SELECT count(*) >= 2 FROM governance_open_row") == (True,)
+    (target,) = one(admin, "SELECT pg_current_xact_id()::text::bigint")
+    passed = "SELECT frontier::text::bigint > %s FROM gov_worker_cursor WHERE worker_name = 'gov_handoff_intake'"
+
+    def beyond() -> bool:
+        intake.run_once()
+        return bool(one(admin, passed, (target,))[0])
+
+    eventually(beyond, what="the frontier to move on")
+    assert one(admin, SEEN, ("birth_registry",)) == (2,)
+    assert one(admin, "SELECT count(*) FROM governance_open_row") == (0,)
+
+
+def test_a_version_with_the_same_facts_is_counted_and_changes_nothing(admin: Connection) -> None:
+    """A no-op update."""
+    intake = swept(admin)
+    admin.execute("UPDATE birth_registry SET status = status WHERE id BETWEEN 1 AND 10")
+    one_pass(intake)
+    assert one(admin, SEEN, ("birth_registry",)) == (10,)
+    assert one(admin, "SELECT count(*) FROM governance_candidate_state WHERE dirty OR change_number > 1") == (0,)
+
+
+def test_a_fact_that_becomes_the_empty_text_has_changed(admin: Connection) -> None:
+    """NULL is not '', and two columns do not run into each other."""
+    admin.execute("UPDATE birth_registry SET species_code = NULL, source_system = 'ab', actor_ref = '' WHERE id = 3")
+    intake = swept(admin)
+    for change in ("species_code = ''", "actor_ref = 'a', source_system = 'b'"):
+        admin.execute(f"UPDATE birth_registry SET {change} WHERE id = 3")
+        one_pass(intake)
+    assert one(admin, "SELECT change_number FROM governance_candidate_state WHERE source_key = '3'") == (3,)
+
+
+def test_a_table_without_an_index_is_swept_by_pages_and_followed_by_the_frontier(admin: Connection) -> None:
+    """No order to go by: neither a sort of the table nor a fast lane."""
+    admin.execute("CREATE TABLE plain (k int NOT NULL, t timestamptz)")
+    admin.execute("INSERT INTO plain SELECT n, now() FROM generate_series(1, 3000) AS n")
+    added = source.add(admin, "plain", key=["k"], timestamp="t")
+    assert not added.in_index_order
+    intake = swept(admin, "plain")
+    assert one(admin, "SELECT events_seen FROM gov_worker_cursor WHERE worker_name = 'gov_backfill_sweep'") == (3000,)
+    admin.execute("INSERT INTO plain VALUES (9999, now())")
+    one_pass(intake)
+    assert one(admin, SEEN, ("plain",)) == (1,)
+    assert one(admin, HAVE, ("plain:9999",)) == (1,)
+
+
+def test_children_of_a_table_are_read_to_their_end(admin: Connection) -> None:
+    """An ordinary table with a longer child: the walk does not stop at the end of the parent."""
+    admin.execute("CREATE TABLE parent (k int NOT NULL, t text)")
+    admin.execute("CREATE TABLE child () INHERITS (parent)")
+    source.add(admin, "parent", key=["k"])
+    intake = swept(admin, "parent")
+    admin.execute("INSERT INTO child SELECT n, repeat('x', 2000) FROM generate_series(1, 100) AS n")
+    one_pass(intake)
+    assert one(admin, SEEN, ("parent",)) == (100,)
+
+
+def test_where_others_hide_their_transactions_nothing_better_than_an_overlap_is_known(admin: Connection) -> None:
+    """A login that sees no more than its own sessions is told so, and not that nobody else is there."""
+    with connect(admin.info.dsn), transaction(admin, doing="looking", role="oneroof_worker"):
+        assert one(admin, queries("cursor")["oldest"]) == (None,)
+        admin.execute("RESET ROLE")
+        assert one(admin, queries("cursor")["oldest"])[0] is not None
+
+
+def test_columns_of_different_collations_make_one_key(admin: Connection) -> None:
+    """Class and code in different collations, hashed, sorted and grouped all the same."""
+    admin.execute('CREATE TABLE mixed (k int PRIMARY KEY, a text COLLATE "C", b text COLLATE "POSIX")')
+    admin.execute("INSERT INTO mixed VALUES (1, 'a', 'b'), (2, 'c', 'd')")
+    added = source.add(admin, "mixed", key=["k"], ref="a", group_by=["a", "b"], facts=["b"])
+    assert added.in_index_order
+    intake = swept(admin, "mixed")
+    admin.execute("UPDATE mixed SET b = 'e'")
+    one_pass(intake)
+    assert one(admin, SEEN, ("mixed",)) == (2,)
+
+
+def test_what_passes_runs_the_whole_batch_again(admin: Connection) -> None:
+    """A deadlock, a serialization failure, a lock time-out: repeated, nothing counted twice, nothing put aside."""
+    intake = swept(admin)
+    fault = sql.SQL(
+        "CREATE FUNCTION fail_once() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+        " IF nextval('public.times') < 3 THEN RAISE EXCEPTION 'now' USING ERRCODE = {}; END IF; RETURN NEW; END $$"
+    )
+    for code in ("40P01", "40001", "55P03"):
+        admin.execute("CREATE SEQUENCE times; GRANT USAGE ON SEQUENCE times TO PUBLIC")
+        admin.execute(fault.format(sql.Literal(code)))
+        admin.execute(
+            "CREATE TRIGGER fail_once BEFORE INSERT ON governance_open_row FOR EACH ROW EXECUTE FUNCTION fail_once()"
+        )
+        admin.execute(
+            "INSERT INTO birth_registry (collection_name, entity_code, born_at) VALUES ('d', %s, now())", (code,)
+        )
+        one_pass(intake)
+        assert one(admin, HAVE, (f"d:{code}",)) == (1,)
+        admin.execute("DROP TRIGGER fail_once ON governance_open_row; DROP FUNCTION fail_once; DROP SEQUENCE times")
+    assert one(admin, SEEN, ("birth_registry",)) == (3,)
+    assert one(admin, "SELECT count(*) FROM governance_retry") == (0,)
