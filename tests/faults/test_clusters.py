@@ -16,8 +16,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from bed import command, connect, eventually
-from by_hand import ACCOUNTS, DATABASE, LEASES, LEFT, Server, add_births, number, open_gate, server
+from bed import command, connect, eventually, spawn
+from by_hand import ACCOUNTS, DATABASE, LEASES, LEFT, Server, add_births, number, open_gate, running, server, set_policy
 from oneroof.db import Connection, one
 
 pytestmark = pytest.mark.slow
@@ -154,3 +154,27 @@ def test_a_promoted_standby_is_passed_over_once_in_full() -> None:
                 add_odd_births(admin, "promoted")
                 assert number(admin, LEFT) == 140
                 assert_absorbed(admin, standby.dsn(), new="promoted", before=before)
+
+
+def test_a_standby_that_falls_behind_pauses_the_work_until_it_has_caught_up() -> None:
+    """Replay is held up while WAL is written: nothing is swept; let go, the sweep goes on by itself (promise 15)."""
+    with server() as primary, standby_of(primary) as standby, connect(primary.dsn()) as admin:
+        set_policy(admin, replication_lag_limit="1000000")
+        with connect(standby.dsn()) as follower:
+            follower.execute("SELECT pg_wal_replay_pause()")
+            eventually(
+                lambda: one(follower, "SELECT pg_get_wal_replay_pause_state()") == ("paused",),
+                what="replay to be held up",
+            )
+            admin.execute("CREATE TABLE noise AS SELECT repeat(md5(n::text), 30) FROM generate_series(1, 5000) AS n")
+            behind = "SELECT coalesce(max(pg_current_wal_lsn() - replay_lsn), 0) FROM pg_stat_replication"
+            eventually(lambda: number(admin, behind) > 2_000_000, what="the standby to be behind")
+            process = spawn("run", "backfill_sweep", "--until-idle", dsn=primary.dsn())
+            with running(process):
+                assert process.stderr is not None
+                said = next(line for line in process.stderr if "standby" in line)
+                assert "bytes behind" in said
+                assert number(admin, "SELECT coalesce(sum(events_seen), 0) FROM gov_worker_cursor") == 0
+                follower.execute("SELECT pg_wal_replay_resume()")
+                assert process.wait(timeout=60) == 0
+        assert number(admin, LEFT) == 0
