@@ -11,6 +11,7 @@ from bed import connect, stop_clock
 from oneroof import lease, retry, source
 from oneroof.db import Connection, one, transaction
 from oneroof.errors import OneroofError, Refused
+from oneroof.watch import watch
 from oneroof.workers import backfill_sweep, handoff_intake
 from oneroof.workers.backfill_sweep import BackfillSweep
 from oneroof.workers.handoff_intake import HandoffIntake
@@ -194,6 +195,15 @@ def test_more_dead_letters_than_allowed_is_a_finding_of_its_own(admin: Connectio
     retry.replay(admin, [i for (i,) in admin.execute("SELECT item_id FROM governance_retry").fetchall()])
     run_out(worker)
     assert "backfill_dlq_overflow" in findings(admin)
+    watch(admin)
+    assert {"cursor_dlq", "backfill_batch_failed", "backfill_dlq_overflow"} <= findings(admin)
+    items = [i for (i,) in admin.execute("SELECT item_id FROM governance_retry").fetchall()]
+    retry.resolve(admin, items[:1], reason="known")
+    watch(admin)
+    assert findings(admin) == {"cursor_dlq", "backfill_batch_failed"}
+    retry.resolve(admin, items, reason="known")
+    watch(admin)
+    assert findings(admin) == set()
 
 
 @pytest.mark.parametrize("lane", ["fast", "frontier"])
