@@ -13,6 +13,8 @@ import sys
 from statistics import median
 from time import monotonic
 
+from bench.figure import Figure
+from bench.ground import Trial
 from oneroof import db
 from oneroof.config import load
 from oneroof.errors import Refused
@@ -56,8 +58,13 @@ BARE = {
 }
 
 
-def run(dsn: str, *, rows: int = DEFAULT_ROWS, rounds: int = 3) -> tuple[str, float, float]:
-    """The name, the ratio of medians and the goal. The database must be empty, and is left empty."""
+def run(trial: Trial) -> list[Figure]:
+    """In a database of its own."""
+    return [measure(trial.server.dsn(), rows=trial.rows, rounds=trial.rounds)]
+
+
+def measure(dsn: str, *, rows: int = DEFAULT_ROWS, rounds: int = 3) -> Figure:
+    """The ratio of medians. The database must be empty, and is left empty."""
     connection = db.connect(dsn, settings=load(), application="oneroof bench")
     (empty,) = db.one(
         connection,
@@ -73,7 +80,7 @@ def run(dsn: str, *, rows: int = DEFAULT_ROWS, rounds: int = 3) -> tuple[str, fl
             ours.append(build(connection, rows=rows).seconds)
             _empty(connection)
     print(f"build {median(ours):.2f} s, bare {median(bare):.2f} s, {rounds} rounds of {rows} births", file=sys.stderr)
-    return NAME, median(ours) / median(bare), GOAL
+    return Figure(name=NAME, value=median(ours) / median(bare), goal=GOAL)
 
 
 def main(arguments: list[str]) -> int:
@@ -82,9 +89,9 @@ def main(arguments: list[str]) -> int:
         print(__doc__, file=sys.stderr)
         return 2
     dsn, *numbers = arguments
-    name, ratio, goal = run(dsn, **dict(zip(("rows", "rounds"), map(int, numbers), strict=False)))
-    print(f"{name}: {ratio:.2f} (at most {goal:.1f})")
-    return 0 if ratio <= goal else 1
+    figure = measure(dsn, **dict(zip(("rows", "rounds"), map(int, numbers), strict=False)))
+    print(f"{figure.name}: {figure.shown} (goal {figure.wanted})")
+    return 0 if figure.is_met else 1
 
 
 def _time_bare(connection: db.Connection, *, volumes: Volumes) -> float:

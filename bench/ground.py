@@ -1,0 +1,187 @@
+"""What the worker benchmarks stand on: an estate with oneroof on it, the bare insert L, and runs of the supervisor.
+
+L is the sweep's own `seed` statement over all rows at once, into an empty table of the same shape and indexes. Before
+every measured run the table it fills is emptied and a checkpoint made, so that full-page writes are alike for both.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from time import monotonic
+
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from oneroof import approvals, db, gates, migrate, source, tail
+from oneroof.batch import NO_RULESET
+from oneroof.config import load
+from oneroof.control import GATE
+from oneroof.embedded import EmbeddedServer
+from oneroof.estate.build import build
+from oneroof.lane import Report
+from oneroof.source import Source
+from oneroof.supervisor import Supervisor
+from oneroof.workers import backfill_sweep
+
+SOURCE = "birth_registry"
+BARE = "public.bench_bare"
+CANDIDATES = "public.governance_candidate_state"
+SMALL = 100_000
+HUGE = 5_000_000
+
+
+def silent(_: Report) -> None:
+    """Reports that nobody reads."""
+
+
+def say(text: str) -> None:
+    """A line for whoever waits; the table comes at the end."""
+    print(text, file=sys.stderr, flush=True)
+
+
+@dataclass(slots=True)
+class Ground:
+    """One installed estate of so many births, its gate open."""
+
+    dsn: str
+    rows: int
+    admin: db.Connection = field(init=False)
+    source: Source = field(init=False)
+    _left_out: list[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.admin = self.dial()
+        say(f"building an estate of {self.rows:,} births")
+        build(self.admin, rows=self.rows)
+        migrate.install(self.admin, settings=load())
+        with self.dial("requester") as asking, self.dial("approver") as deciding:
+            approvals.decide(deciding, gates.request(asking, GATE, reason="benchmark"), "approved")
+        self.source = source.find(self.admin, SOURCE)
+        self.admin.execute(f"CREATE TABLE {BARE} (LIKE {CANDIDATES} INCLUDING ALL)")
+        self.admin.execute("VACUUM ANALYZE public.birth_registry")
+        self._left_out = self._duplicates()
+        say(f"{len(self._left_out)} births share their key with an earlier one, and L leaves them out")
+
+    def dial(self, user: str | None = None) -> db.Connection:
+        """A connection of its own, as the superuser unless said."""
+        dsn = self.dsn if user is None else make_conninfo(self.dsn, user=user)
+        return db.connect(dsn, settings=load(), application="oneroof bench")
+
+    def time_bare(self, *, beyond: int = 0) -> float:
+        """Seconds of L, over the births with an id beyond the one given."""
+        self.admin.execute(f"TRUNCATE {BARE}")
+        self.admin.execute("CHECKPOINT")
+        key = sql.Identifier("s", self.source.key_columns[0])
+        where = sql.SQL("{0} <> ALL (%(left_out)s::integer[]) AND {0} > %(beyond)s").format(key)
+        rows = tail.rows(self.source, where=where, limit=False)
+        statement = sql.SQL(db.queries("batch")["seed"].replace(CANDIDATES, BARE)).format(rows=rows)
+        given = {"scope": SOURCE, "ruleset": NO_RULESET, "left_out": self._left_out, "beyond": beyond}
+        began = monotonic()
+        with db.transaction(self.admin, doing="inserting bare rows", settings={"timezone": "UTC"}):
+            self.admin.execute(statement, given)
+        return monotonic() - began
+
+    def forget(self) -> None:
+        """As if no worker had ever run."""
+        self.admin.execute(
+            f"TRUNCATE {CANDIDATES}, public.governance_open_row, public.gov_worker_cursor, public.governance_retry"
+        )
+        self.admin.execute("CHECKPOINT")
+
+    def sweep(self, *, shards: int = 1) -> float:
+        """Seconds of a run of the sweep until idle, its connections included."""
+        seconds = self.run([backfill_sweep.NAME], shards=shards)
+        while not self._is_swept():
+            say(f"a run with shards={shards} ended before the sweep was done; the next one counts with it")
+            seconds += self.run([backfill_sweep.NAME], shards=shards)
+        return seconds
+
+    def run(self, workers: list[str], *, shards: int = 1, tell: Callable[[Report], None] = silent) -> float:
+        """Seconds of a run of some workers until idle."""
+        supervisor = Supervisor(
+            dial=self.dial,
+            workers=workers,
+            instance="bench",
+            mode="until idle",
+            stop=threading.Event(),
+            tell=tell,
+            shards=shards,
+        )
+        began = monotonic()
+        supervisor.run()
+        return monotonic() - began
+
+    def complete(self) -> None:
+        """Everything swept, by one worker, and settled: no hint bit left to set."""
+        self.forget()
+        self.sweep()
+        self.settle()
+        self.check()
+
+    def settle(self) -> None:
+        self.admin.execute(f"VACUUM {CANDIDATES}, public.birth_registry, public.gov_worker_cursor")
+        self.admin.execute("CHECKPOINT")
+
+    def check(self) -> None:
+        """A benchmark of work that was not done would be worth nothing."""
+        (births, candidates) = db.one(
+            self.admin, f"SELECT (SELECT count(*) FROM public.birth_registry), (SELECT count(*) FROM {CANDIDATES})"
+        )
+        assert candidates == births - len(self._left_out), (births, candidates, len(self._left_out))
+
+    def _is_swept(self) -> bool:
+        (swept,) = db.one(
+            self.admin,
+            """SELECT count(*) > 0 FROM public.gov_worker_cursor
+               WHERE worker_name = %s AND source_name = %s AND frontier IS NOT NULL""",
+            (backfill_sweep.NAME, SOURCE),
+        )
+        return bool(swept)
+
+    def _duplicates(self) -> list[str]:
+        rows = tail.rows(self.source, where=sql.SQL("true"), limit=False)
+        statement = sql.SQL(
+            """SELECT source_key FROM (
+                 SELECT source_key, row_number() OVER (PARTITION BY candidate_key ORDER BY ts, source_key) AS place
+                 FROM ({}) AS r) AS placed WHERE place > 1"""
+        ).format(rows)
+        return [str(key) for (key,) in self.admin.execute(statement)]
+
+
+@dataclass(slots=True)
+class Trial:
+    """One run of the benchmarks: its server, its sizes, and the estates built so far."""
+
+    server: EmbeddedServer
+    rows: int
+    rounds: int
+    is_long: bool = False
+    _grounds: dict[int, Ground] = field(default_factory=dict, init=False)
+
+    def ground(self, rows: int | None = None) -> Ground:
+        """The estate of that size, built the first time; the full one unless said."""
+        size = rows or self.rows
+        if size not in self._grounds:
+            name = f"bench_{size}"
+            self.server.ensure_database(name)
+            self._grounds[size] = Ground(self.server.dsn(name), size)
+        return self._grounds[size]
+
+    def small(self) -> Ground:
+        """The estate that the full one is compared with."""
+        return self.ground(min(SMALL, max(self.rows // 10, 1)))
+
+    def each_round(self) -> Iterator[int]:
+        return iter(range(1, self.rounds + 1))
+
+
+@contextmanager
+def serially(connection: db.Connection) -> Iterator[None]:
+    """Without parallel workers, which no two machines have alike."""
+    connection.execute("SET max_parallel_workers_per_gather = 0")
+    yield
+    connection.execute("RESET max_parallel_workers_per_gather")
