@@ -52,6 +52,7 @@ class Ground:
     admin: db.Connection = field(init=False)
     source: Source = field(init=False)
     _left_out: list[str] = field(init=False)
+    _is_complete: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         self.admin = self.dial()
@@ -87,6 +88,7 @@ class Ground:
 
     def forget(self) -> None:
         """As if no worker had ever run."""
+        self._is_complete = False
         self.admin.execute(
             f"TRUNCATE {CANDIDATES}, public.governance_open_row, public.gov_worker_cursor, public.governance_retry"
         )
@@ -117,10 +119,12 @@ class Ground:
 
     def complete(self) -> None:
         """Everything swept, by one worker, and settled: no hint bit left to set."""
-        self.forget()
-        self.sweep()
+        if not self._is_complete:
+            self.forget()
+            self.sweep()
         self.settle()
         self.check()
+        self._is_complete = True
 
     def settle(self) -> None:
         self.admin.execute(f"VACUUM {CANDIDATES}, public.birth_registry, public.gov_worker_cursor")

@@ -55,8 +55,9 @@ def run(trial: Trial) -> list[Figure]:
 def _load(ground: Ground, *, rate: int) -> tuple[list[float], int]:
     """Write at a rate; how long each row took, and how many never came."""
     (last,) = one(ground.admin, "SELECT max(id) FROM public.birth_registry")
-    spawn = multiprocessing.get_context("spawn")
-    ready, committed = spawn.Barrier(WRITERS), spawn.Queue()
+    forks = multiprocessing.get_context("forkserver")
+    forks.set_forkserver_preload(["bench.__main__"])
+    ready, committed = forks.Barrier(WRITERS), forks.Queue()
     share = writer.Share(
         dsn=ground.dsn,
         collection=f"bench_tail_{rate}",
@@ -64,10 +65,10 @@ def _load(ground: Ground, *, rate: int) -> tuple[list[float], int]:
         seconds=WARM + SECONDS,
         is_single=rate <= 1_000,
     )
-    writers = [spawn.Process(target=writer.write, args=(share, n, ready, committed)) for n in range(WRITERS)]
+    writers = [forks.Process(target=writer.write, args=(share, n, ready, committed)) for n in range(WRITERS)]
     for each in writers:
         each.start()
-    notes = [note for _ in writers for note in committed.get()]
+    notes = [note for _ in writers for note in committed.get(timeout=WARM + SECONDS + 60)]
     for each in writers:
         each.join()
     rows = sum(count for _, _, count in notes)
@@ -92,11 +93,11 @@ def _load(ground: Ground, *, rate: int) -> tuple[list[float], int]:
     return delays, lost
 
 
-def _await(ground: Ground, condition: str, *, seconds: float = 60.0) -> None:
+def _await(ground: Ground, condition: str, *, seconds: float = 300.0) -> None:
     """Wait for it; what has not come by then is counted as missed."""
     deadline = monotonic() + seconds
     while not one(ground.admin, condition)[0] and monotonic() < deadline:
-        sleep(0.1)
+        sleep(0.5)
 
 
 def _clean(ground: Ground) -> None:

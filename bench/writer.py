@@ -41,7 +41,7 @@ def write(share: Share, number: int, ready: Barrier, committed: Queue[list[Note]
     chance = random.Random(number)  # noqa: S311 a load is simulated, nothing is secret
     notes: list[Note] = []
     with psycopg.connect(share.dsn, autocommit=True) as connection:
-        ready.wait()
+        ready.wait(timeout=60)
         began, issued = time.monotonic(), 0
         while (elapsed := time.monotonic() - began) < share.seconds:
             owed = int(share.rate * elapsed) - issued
