@@ -23,6 +23,7 @@ T = TypeVar("T")
 class Cursor:
     """A row of `gov_worker_cursor`; xids as integers, timestamps as PostgreSQL writes them (some fit no other type)."""
 
+    cursor_id: int
     worker_name: str
     source_name: str
     phase: str | None

@@ -38,7 +38,13 @@ class Retries:
         items = self._due(connection)
         if not items:
             return NOTHING
-        who = {"worker": self.worker, "source": self.name, "keep": batch.FORGET, "keys": list(items.values())}
+        who = {
+            "worker": self.worker,
+            "source": self.name,
+            "cursor": None,
+            "keep": batch.FORGET,
+            "keys": list(items.values()),
+        }
         statement = batch.applying(self.source, tail.item_rows(self.source)).as_bytes(None)
         done = batch.apply(connection, self.source, statement, who)
         # A row that is gone has no work left in it; the audit accounts for it.

@@ -150,7 +150,7 @@ def remove(connection: Connection, name: str) -> Source:
             for role in _READERS:
                 connection.execute(sql.SQL("REVOKE SELECT ON {} FROM {}").format(source.table, sql.Identifier(role)))
         connection.execute("SET LOCAL ROLE oneroof_owner")
-        for statement in ("forget_cursors", "forget_open_rows", "remove"):
+        for statement in ("forget_open_rows", "forget_cursors", "remove"):
             connection.execute(queries("source")[statement], {"name": name})
     return source
 

@@ -25,6 +25,7 @@ FARTHEST = 2**30
 # More line pointers than any page has; a ctid is then one number, and a range of them can be halved.
 SLOTS = 2048
 DATED, UNDATED = "dated", "undated"
+SHORT = ("smallint", "integer", "bigint", "uuid")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +90,14 @@ def rows(
     """
     nothing = sql.SQL("NULL::text")
     return sql.SQL(
-        """SELECT {key} AS source_key, {ts} AS ts_text, {ts_value} AS ts, {believed} AS believed,
+        """SELECT {key} AS source_key, {mark} AS key_mark, {ts} AS ts_text, {ts_value} AS ts, {believed} AS believed,
        s.xmin AS source_version, {xid} AS row_xid, {own} AS own, ROW({keys}) AS place,
        {candidate} AS candidate_key, {group} AS group_key, {grain} AS grain, {facts} AS facts_hash
 FROM {table} AS s, (SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS next) AS n
 WHERE {where} {order} {limit}"""
     ).format(
         key=key_text(source),
+        mark=_key_mark(source),
         ts=_text(source.timestamp_column),
         ts_value=sql.SQL("NULL::timestamptz") if source.timestamp_column is None else _column(source.timestamp_column),
         believed=_believed(source),
@@ -230,6 +232,13 @@ def key_text(source: Source) -> sql.Composable:
     return sql.SQL("jsonb_build_array({})::text").format(columns)
 
 
+def _key_mark(source: Source) -> sql.Composable:
+    """The key as the open set keeps it: itself, unless it could be too long for an index."""
+    if all(source.types[name] in SHORT for name in source.key_columns):
+        return key_text(source)
+    return sql.SQL("public.gov_key_mark({})").format(key_text(source))
+
+
 def _stretch(source: Source, stretch: Range) -> sql.Composable:
     columns = keyset_columns(source, stretch.part)
     conditions = [_present(source, stretch.part)]
@@ -252,11 +261,11 @@ def _present(source: Source, part: str) -> sql.Composable:
 
 
 def _unseen(source: Source) -> sql.Composable:
+    """Looked up row by row, by the index: a join would read the whole open set, and every row before the limit."""
     return sql.SQL(
-        """NOT EXISTS (SELECT FROM public.governance_open_row AS o
-  WHERE o.worker_name = %(worker)s AND o.source_name = %(source)s
-    AND o.key_mark = public.gov_key_mark({key}) AND o.row_xid = {xid})"""
-    ).format(key=key_text(source), xid=_XID)
+        """(SELECT true FROM public.governance_open_row AS o
+  WHERE o.cursor_id = %(cursor)s AND o.row_xid = {xid} AND o.key_mark = {mark}) IS NULL"""
+    ).format(mark=_key_mark(source), xid=_XID)
 
 
 # The 64-bit xid behind a 32-bit xmin: the last one before the next that has these low bits.

@@ -200,7 +200,7 @@ class BackfillSweep:
 
     def _stager(self, error: OneroofError) -> Put:
         def put(covered: Range | strip.Piece, given: dict[str, Any]) -> int:
-            who = {"worker": NAME, "source": self.name, "keep": batch.FORGET, **describe(error)}
+            who = {"worker": NAME, "source": self.name, "cursor": None, "keep": batch.FORGET, **describe(error)}
             statement = batch.staging(self._rows(covered, bare=True)).as_bytes(None)
             done = batch.apply(self.connection, self.source, statement, {**given, **who})
             self._draft = replace(self.run, dlq=self.run.dlq + done.written)

@@ -8,9 +8,11 @@ either of them applies is remembered until F has passed it, so that each version
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from psycopg import errors as pg
 from psycopg import sql
 
 from oneroof import batch, cursor, strip, tail
@@ -31,6 +33,8 @@ BATCH = 5_000
 SWEEP_INTERVAL = 10.0
 # A pass may take one part in so many of the time, however long the table is.
 SHARE = 20
+# So many at once that are all new are a backlog.
+MANY = 500
 OVERLAP = "5 seconds"
 
 
@@ -56,6 +60,7 @@ class HandoffIntake:
     _retries: Retries = field(init=False)
     _window: bool = field(default=False, init=False)
     _has_due: bool = field(default=False, init=False)
+    _are_births: bool = field(default=False, init=False)
     _pass_seconds: float = field(default=0.0, init=False)
     # The fast lane's pass: where it began, where it is, and where the next one has to begin.
     _since: str | None = field(default=None, init=False)
@@ -72,22 +77,32 @@ class HandoffIntake:
 
     def run_once(self) -> Step:
         """The newest rows, then a piece of the frontier's window if one is open, then what failed before and is due."""
-        fast = isolating(self._width, lambda: self._fenced(self._fast), lambda e: self._fenced(lambda: self._fast(e)))
+        fast = isolating(self._width, lambda: self._hoping(self._fast), lambda e: self._fenced(lambda: self._fast(e)))
         slow = NOTHING
         if self._window:
             slow = isolating(
-                self._pages, lambda: self._fenced(self._frontier), lambda e: self._fenced(lambda: self._frontier(e))
+                self._pages, lambda: self._hoping(self._frontier), lambda e: self._fenced(lambda: self._frontier(e))
             )
         again = self._retries.run_once(self.connection, self.lease) if self._has_due else NOTHING
         if fast.idle and slow.idle:
             return again
         return Step(seen=fast.seen + slow.seen, written=fast.written + slow.written, idle=False)
 
-    def _fenced(self, piece: Any) -> Step:
+    def _hoping(self, piece: Callable[[], Step]) -> Step:
+        """In a backlog of births a plain insert is tried first; a key that is there makes it an upsert."""
+        if self._are_births:
+            try:
+                return self._fenced(piece)
+            except OneroofError as error:
+                if not isinstance(error.__cause__, pg.UniqueViolation):
+                    raise
+                self._are_births = False
+        return self._fenced(piece)
+
+    def _fenced(self, piece: Callable[[], Step]) -> Step:
         def drafted() -> Step:
             self._draft = self.run
-            step: Step = piece()
-            return step
+            return piece()
 
         step = fenced(self.connection, self.lease, drafted, doing=f"tailing {self.name}")
         self.run = self._draft
@@ -151,6 +166,7 @@ class HandoffIntake:
             "fast",
             bounds.shape,
             bare,
+            self._are_births,
             compose=lambda: self._effect(tail.fast_rows(self.source, bounds, bare=bare), bare),
         )
         done = self._apply(here, statement, given, poison=poison, at=here.window_at, full=False)
@@ -199,6 +215,7 @@ class HandoffIntake:
             bounds.shape,
             bare,
             full,
+            self._are_births,
             compose=lambda: self._effect(tail.tid_rows(self.source, bounds, bare=bare), bare, full=full),
         )
         # A full pass may be over a million rows that change nothing; of those below H it needs no memory.
@@ -219,7 +236,8 @@ class HandoffIntake:
         counts = self._news() if full else batch.EVERY
         if bare:
             return batch.staging(rows, counts=counts)
-        return batch.applying(self.source, rows, effect=self.effect, counts=counts)
+        effect = queries("batch")["born"] if self._are_births else self.effect
+        return batch.applying(self.source, rows, effect=effect, counts=counts)
 
     def _news(self) -> sql.Composable:
         """In a full pass over rows that were counted before: those behind the watermark that was reached then."""
@@ -239,7 +257,11 @@ class HandoffIntake:
         full: bool,
     ) -> Applied:
         failed = {} if poison is None else describe(poison)
-        done = batch.apply(self.connection, self.source, statement, {**given, **self._who(), **failed})
+        done = batch.apply(
+            self.connection, self.source, statement, {**given, **self._who(), "cursor": here.cursor_id, **failed}
+        )
+        inventory = self.source.source_kind == INVENTORY and self.effect is None
+        self._are_births = inventory and done.written == done.read >= MANY and poison is None
         if done.read or at != here.window_at:
             # An inventory knows its rows: in a full pass those count that were written.
             counted = done.written if full and self.source.source_kind == INVENTORY else done.counted

@@ -42,16 +42,16 @@ CREATE TABLE public.gov_worker_cursor (
   window_horizon    xid8,
   window_at         jsonb,
   cluster_identity  text,
+  cursor_id         bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
   PRIMARY KEY (worker_name, source_name)
 );
 COMMENT ON TABLE public.gov_worker_cursor IS 'how far a worker is in a source: the watermark for people, the frontier for completeness';
 
 CREATE TABLE public.governance_open_row (
-  worker_name text NOT NULL,
-  source_name text NOT NULL,
-  key_mark    text NOT NULL,
-  row_xid     bigint NOT NULL,
-  PRIMARY KEY (worker_name, source_name, key_mark, row_xid)
+  cursor_id bigint NOT NULL,
+  row_xid   bigint NOT NULL,
+  key_mark  text NOT NULL,
+  PRIMARY KEY (cursor_id, row_xid, key_mark)
 );
 COMMENT ON TABLE public.governance_open_row IS 'row versions at or beyond the frontier that were already applied, so that none is applied twice';
 

@@ -26,23 +26,31 @@ WHERE c.source_name = excluded.source_name AND c.source_key = excluded.source_ke
 -- apply --
 WITH batch AS MATERIALIZED ({rows}), {effects}
 SELECT (SELECT count(*) FROM batch), (SELECT count(*) FROM batch WHERE {counts}), (SELECT count(*) FROM put),
-       (SELECT count(*) FROM batch WHERE own), last.ts_text, mark.ts_text, mark.source_key
+       (SELECT count(*) FROM batch WHERE own), (SELECT max(ts)::text FROM batch), mark.ts_text, mark.source_key
 FROM (SELECT 1) AS one
-LEFT JOIN (SELECT ts_text FROM batch WHERE ts IS NOT NULL ORDER BY ts DESC LIMIT 1) AS last ON true
 LEFT JOIN (SELECT ts_text, source_key FROM batch WHERE believed ORDER BY ts DESC, place DESC LIMIT 1) AS mark ON true
 
 -- remembered --
-INSERT INTO public.governance_open_row (worker_name, source_name, key_mark, row_xid)
-SELECT %(worker)s, %(source)s, public.gov_key_mark(source_key), row_xid FROM batch WHERE row_xid >= %(keep)s
+INSERT INTO public.governance_open_row (cursor_id, row_xid, key_mark)
+SELECT %(cursor)s, row_xid, key_mark FROM batch WHERE row_xid >= %(keep)s
 
 -- inventory --
 INSERT INTO public.governance_candidate_state AS c
   (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, grain, dirty, dirty_reason,
    dirtied_at)
 SELECT DISTINCT ON (candidate_key) candidate_key, %(ruleset)s, group_key, %(scope)s, source_key, source_version, facts_hash, grain,
-       true, 'object_born', public.gov_now()
-FROM batch WHERE NOT own ORDER BY candidate_key, ts, place
+       true, 'object_born', n.at
+FROM batch, (SELECT public.gov_now() AS at) AS n WHERE NOT own ORDER BY candidate_key, ts, place
 {upsert}
+RETURNING 1
+
+-- born --
+-- The same where every key is believed to be new, which is what a backlog of births is.
+INSERT INTO public.governance_candidate_state
+  (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, grain, dirty, dirty_reason,
+   dirtied_at)
+SELECT candidate_key, %(ruleset)s, group_key, %(scope)s, source_key, source_version, facts_hash, grain, true, 'object_born', n.at
+FROM batch, (SELECT public.gov_now() AS at) AS n WHERE NOT own
 RETURNING 1
 
 -- changelog --

@@ -2,7 +2,7 @@
 INSERT INTO public.gov_worker_cursor (worker_name, source_name) VALUES (%(worker)s, %(source)s) ON CONFLICT DO NOTHING
 
 -- read --
-SELECT worker_name, source_name, phase, last_watermark_ts::text, last_watermark_id, watermark_text, frontier::text::bigint AS frontier,
+SELECT cursor_id, worker_name, source_name, phase, last_watermark_ts::text, last_watermark_id, watermark_text, frontier::text::bigint AS frontier,
        window_horizon::text::bigint AS window_horizon, window_at, cluster_identity, events_seen, metadata,
        coalesce(extract(epoch FROM public.gov_now() - coalesce(passed_at, frontier_at)), 1e9)::float8 AS rested,
        EXISTS (SELECT FROM public.governance_retry AS r
@@ -37,7 +37,8 @@ WHERE worker_name = %(worker)s AND source_name = %(source)s
 
 -- forget --
 -- Remembered xids of another cluster or timeline would be taken for this one's.
-DELETE FROM public.governance_open_row WHERE worker_name = %(worker)s AND source_name = %(source)s
+DELETE FROM public.governance_open_row
+WHERE cursor_id = (SELECT c.cursor_id FROM public.gov_worker_cursor AS c WHERE c.worker_name = %(worker)s AND c.source_name = %(source)s)
 
 -- close_window --
 UPDATE public.gov_worker_cursor
@@ -48,8 +49,8 @@ WHERE worker_name = %(worker)s AND source_name = %(source)s
 
 -- prune --
 DELETE FROM public.governance_open_row AS o USING public.gov_worker_cursor AS c
-WHERE c.worker_name = %(worker)s AND c.source_name = %(source)s AND o.worker_name = c.worker_name
-  AND o.source_name = c.source_name AND o.row_xid < c.frontier::text::bigint
+WHERE c.worker_name = %(worker)s AND c.source_name = %(source)s AND o.cursor_id = c.cursor_id
+  AND o.row_xid < c.frontier::text::bigint
 
 -- start --
 UPDATE public.gov_worker_cursor SET frontier = %(frontier)s::xid8, frontier_at = public.gov_now(), cluster_identity = %(identity)s,

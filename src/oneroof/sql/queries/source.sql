@@ -49,7 +49,8 @@ SET relation = excluded.relation, source_kind = excluded.source_kind, timestamp_
 DELETE FROM public.gov_worker_cursor WHERE source_name = %(name)s OR source_name LIKE %(name)s || '#%%'
 
 -- forget_open_rows --
-DELETE FROM public.governance_open_row WHERE source_name = %(name)s OR source_name LIKE %(name)s || '#%%'
+DELETE FROM public.governance_open_row AS o USING public.gov_worker_cursor AS c
+WHERE o.cursor_id = c.cursor_id AND (c.source_name = %(name)s OR c.source_name LIKE %(name)s || '#%%')
 
 -- remove --
 DELETE FROM public.governance_source WHERE source_name = %(name)s
