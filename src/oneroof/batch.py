@@ -26,15 +26,14 @@ FORGET = 2**62
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What a batch did: rows read, those of them that count, candidates written, our own rows among them, the latest
-    timestamp, and the latest row to be believed: NULL, infinity and what is beyond now + 5 min mark nothing.
+    """What a batch did: rows read, those of them that count, candidates written, our own rows among them, and the
+    latest row to be believed: NULL, infinity and what is beyond now + 5 min mark nothing.
     """
 
     read: int
     counted: int
     written: int
     own: int
-    last_ts: str | None
     mark_ts: str | None
     mark_key: str | None
 

@@ -21,7 +21,7 @@ from oneroof.policy import Policy
 
 GATE = "governance.workers_enabled"
 FRESH = 0.1
-POLICY_FRESH = 0.5
+POLICY_FRESH = 1.0
 Word = Literal["work", "wait", "rest", "leave"]
 
 

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
-from oneroof.db import Connection, queries
+from oneroof.db import Connection, one, queries
 from oneroof.source import Source
 
 T = TypeVar("T")
+_identities: WeakKeyDictionary[Connection, str] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +42,6 @@ class Cursor:
     has_due: bool
     horizon: int
     next_xid: int
-    identity: str
-
-    def read_horizon(self) -> Horizon:
-        """H as it was when the cursor was read, before any row it bounds."""
-        return Horizon(xid=self.horizon, next=self.next_xid, identity=self.identity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +60,18 @@ class Ground:
     blocks: int
     leaves: list[int]
     files: str
+
+
+def read_horizon(connection: Connection, cursor: Cursor) -> Horizon:
+    """H as it was when the cursor was read, before any row that it bounds."""
+    return Horizon(xid=cursor.horizon, next=cursor.next_xid, identity=read_identity(connection))
+
+
+def read_identity(connection: Connection) -> str:
+    """The cluster and its timeline, neither of which changes under a connection that may write."""
+    if connection not in _identities:
+        (_identities[connection],) = one(connection, queries("cursor")["identity"])
+    return _identities[connection]
 
 
 def read_ground(connection: Connection, source: Source) -> Ground:

@@ -151,10 +151,10 @@ def _set_local(connection: Connection, words: Mapping[str, str]) -> None:
 @cache
 def _settings(words: tuple[tuple[str, str], ...]) -> bytes:
     calls = [
-        sql.SQL("SELECT pg_catalog.set_config({}, {}, true)").format(sql.Literal(name), sql.Literal(value))
+        sql.SQL("pg_catalog.set_config({}, {}, true)").format(sql.Literal(name), sql.Literal(value))
         for name, value in words
     ]
-    return sql.SQL("; ").join(calls).as_bytes(None)
+    return sql.SQL("SELECT {}").format(sql.SQL(", ").join(calls)).as_bytes(None)
 
 
 def one(connection: Connection, query: str, parameters: Any = None) -> TupleRow:

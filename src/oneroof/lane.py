@@ -185,6 +185,9 @@ class Lane:
 
     def _turn(self, connection: Connection, executor: Executor) -> None:
         worker, now = executor.duty.worker, time.monotonic()
+        if now < executor.not_before:
+            self._tick(connection, executor)
+            return
         asked = self.control.ask(connection, worker)
         if asked.word == "leave":
             self._say(executor, asked.why)
@@ -194,7 +197,7 @@ class Lane:
             self._say(executor, asked.why)
             self._tick(connection, executor)
             self._later(executor, idle=asked.word == "rest")
-        elif now < max(executor.not_before, self.control.free_at(worker)):
+        elif now < self.control.free_at(worker):
             self._tick(connection, executor)
         elif executor.duty.is_range and self._has_range(executor):
             executor.idle_at = None

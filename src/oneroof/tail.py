@@ -182,15 +182,17 @@ def tid_count(source: Source, bounds: Bounds) -> sql.Composed:
     return sql.SQL("SELECT count(*) FROM {} AS s WHERE {} AND {}").format(source.table, TIDS, in_window(bounds))
 
 
-def fast_rows(source: Source, bounds: Bounds, *, bare: bool = False) -> sql.Composed:
-    """The newest rows by their timestamp, from %(since)s on; what claims to be of the future the frontier finds."""
+def fast_rows(source: Source, bounds: Bounds, stretch: Range, *, bare: bool = False) -> sql.Composed:
+    """The newest rows by their timestamp, from %(since)s or behind a stretch's beginning on; what claims to be of the
+    future the frontier finds.
+    """
     assert source.timestamp_column is not None
     column = _column(source.timestamp_column)
     recent = sql.SQL("{0} >= %(since)s::text::{1} AND {0} <= {2}").format(
         column, sql.SQL(source.types[source.timestamp_column]), _latest(source)
     )
     order = sql.SQL("ORDER BY {}").format(sql.SQL(", ").join([column, *map(_column, source.key_columns)]))
-    where = sql.SQL(" AND ").join([recent, in_window(bounds), _unseen(source)])
+    where = sql.SQL(" AND ").join([recent, _stretch(source, stretch), in_window(bounds), _unseen(source)])
     return rows(source, where=where, order=order, bare=bare)
 
 

@@ -113,7 +113,7 @@ class BackfillSweep:
         if "ranges" in here.metadata:
             return self._close_ranges(here)
         # Rows that may have been counted before, in another cluster or before a replay, count if they are news.
-        known = here.phase == "reconciling" or here.cluster_identity != here.identity
+        known = here.phase == "reconciling" or here.cluster_identity != cursor.read_identity(self.connection)
         if self.source.in_index_order:
             return self._keyset(here, put, known=known)
         return self._walk(here, put, known=known)
@@ -125,7 +125,7 @@ class BackfillSweep:
         return MOVED
 
     def _open(self, here: Cursor) -> Step:
-        horizon = here.read_horizon()
+        horizon = cursor.read_horizon(self.connection, here)
         ground = cursor.read_ground(self.connection, self.source)
         phase = "seeding" if here.phase is None else "reconciling"
         cursor.open_window(self.connection, here, horizon, phase=phase, metadata={"leaves": ground.leaves})

@@ -7,6 +7,7 @@ either of them applies is remembered until F has passed it, so that each version
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -24,7 +25,7 @@ from oneroof.lease import Lease
 from oneroof.retries import Retries
 from oneroof.retry import describe
 from oneroof.source import INVENTORY, Source
-from oneroof.tail import FARTHEST, SLOTS, Bounds
+from oneroof.tail import DATED, FARTHEST, SLOTS, Bounds, Range
 from oneroof.width import Width
 from oneroof.worker import MOVED, NOTHING, Run, Step, fenced, isolating
 
@@ -64,8 +65,10 @@ class HandoffIntake:
     _pass_seconds: float = field(default=0.0, init=False)
     # The fast lane's pass: where it began, where it is, and where the next one has to begin.
     _since: str | None = field(default=None, init=False)
-    _at: str | None = field(default=None, init=False)
+    _at: list[str] | None = field(default=None, init=False)
     _next_since: str | None = field(default=None, init=False)
+    _noted: bool = field(default=False, init=False)
+    _found_any: bool = field(default=True, init=False)
 
     def __post_init__(self) -> None:
         self._width = Width(most=self.batch)
@@ -111,7 +114,7 @@ class HandoffIntake:
     def _fast(self, poison: OneroofError | None = None) -> Step:
         """Whatever is new by its timestamp; and see whether a window is open or due."""
         here = cursor.read(self.connection, worker=NAME, source=self.name)
-        horizon = here.read_horizon()
+        horizon = cursor.read_horizon(self.connection, here)
         self._window, self._has_due = here.window_horizon is not None, here.has_due
         if here.frontier is None and here.window_horizon is None:
             return self._start(here, horizon)
@@ -151,29 +154,36 @@ class HandoffIntake:
     def _newest(self, here: Cursor, poison: OneroofError | None) -> Applied | None:
         if self.source.timestamp_column is None or not self.source.in_index_order:
             return None
-        if self._at is None:
-            # Noted before the rows are read: whatever is still to commit began at this moment or later.
+        if self._at is None and self._found_any and not self._noted:
+            # Noted before the rows are read: whatever is still to commit began at this moment or later. Where the pass
+            # before found nothing, this one may as well begin where that did.
             (self._next_since,) = one(self.connection, queries("cursor")["oldest"])
+            self._noted = True
         if self._since is None:
             (self._since,) = one(self.connection, queries("cursor")["since"], {**self._who(), "overlap": OVERLAP})
         # During a full pass F counts for nothing; everything below H is that pass's business.
         full = (here.window_at or {}).get("full")
         bounds = Bounds(frontier=here.window_horizon if full else here.frontier, horizon=None)
         size = 1 if poison else self._width.now
-        given = {**bounds.parameters(), "since": self._at or self._since, "batch": size, "keep": 0}
+        stretch = Range(part=DATED, after=self._at, upto=None)
+        given = {**bounds.parameters(), **stretch.parameters(), "since": self._since, "batch": size, "keep": 0}
         bare = poison is not None
         statement = self._statements.get(
             "fast",
             bounds.shape,
+            stretch.shape,
             bare,
             self._are_births,
-            compose=lambda: self._effect(tail.fast_rows(self.source, bounds, bare=bare), bare),
+            compose=lambda: self._effect(tail.fast_rows(self.source, bounds, stretch, bare=bare), bare),
         )
         done = self._apply(here, statement, given, poison=poison, at=here.window_at, full=False)
-        if done.read == size:
-            self._at = done.last_ts
+        self._found_any = done.read > 0
+        if done.read == size and done.mark_ts is not None and done.mark_key is not None:
+            keys = [done.mark_key] if len(self.source.key_columns) == 1 else json.loads(done.mark_key)
+            self._at = [done.mark_ts, *map(str, keys)]
         else:
-            self._since, self._at = self._next_since, None
+            self._since, self._at = self._next_since if self._noted else self._since, None
+            self._noted = False
         return done
 
     def _frontier(self, poison: OneroofError | None = None) -> Step:

@@ -26,7 +26,7 @@ WHERE c.source_name = excluded.source_name AND c.source_key = excluded.source_ke
 -- apply --
 WITH batch AS MATERIALIZED ({rows}), {effects}
 SELECT (SELECT count(*) FROM batch), (SELECT count(*) FROM batch WHERE {counts}), (SELECT count(*) FROM put),
-       (SELECT count(*) FROM batch WHERE own), (SELECT max(ts)::text FROM batch), mark.ts_text, mark.source_key
+       (SELECT count(*) FROM batch WHERE own), mark.ts_text, mark.source_key
 FROM (SELECT 1) AS one
 LEFT JOIN (SELECT ts_text, source_key FROM batch WHERE believed ORDER BY ts DESC, place DESC LIMIT 1) AS mark ON true
 

@@ -1,3 +1,6 @@
+-- identity --
+SELECT (SELECT system_identifier::text FROM pg_control_system()) || '/' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)
+
 -- ensure --
 INSERT INTO public.gov_worker_cursor (worker_name, source_name) VALUES (%(worker)s, %(source)s) ON CONFLICT DO NOTHING
 
@@ -9,8 +12,7 @@ SELECT cursor_id, worker_name, source_name, phase, last_watermark_ts::text, last
                WHERE r.worker_name = c.worker_name AND r.source_name = c.source_name AND r.state = 'waiting'
                  AND r.next_attempt_at <= (SELECT public.gov_now())) AS has_due,
        pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS horizon,
-       pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS next_xid,
-       (SELECT system_identifier::text FROM pg_control_system()) || '/' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) AS identity
+       pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS next_xid
 FROM public.gov_worker_cursor AS c WHERE worker_name = %(worker)s AND source_name = %(source)s
 
 -- open_window --
@@ -82,7 +84,9 @@ FROM leaf AS l JOIN pg_catalog.pg_class AS c ON c.oid = l.relid WHERE c.relkind 
 -- sessions even the type is hidden, but not the database and the user, which no auxiliary process has.
 SELECT CASE WHEN coalesce(bool_and(state IS NOT NULL AND state <> 'disabled'), true)
             THEN coalesce(min(xact_start), clock_timestamp())::timestamp::text END
-FROM pg_catalog.pg_stat_activity WHERE datname = current_database() AND usesysid IS NOT NULL AND pid <> pg_backend_pid()
+FROM pg_catalog.pg_stat_get_activity(NULL)
+WHERE datid = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database()) AND usesysid IS NOT NULL
+  AND pid <> pg_backend_pid()
 
 -- since --
 -- Where the fast lane begins, if nothing better is known: a little behind the latest row.
