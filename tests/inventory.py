@@ -1,0 +1,131 @@
+"""A small inventory to tail in tests: its table, its workers, and what must be true of it once all is applied.
+
+A row's status is in its group key, so that a candidate shows which version of its row it was made from. A code that no
+index can hold makes a row that cannot be applied: poison.
+"""
+
+from __future__ import annotations
+
+import base64
+import random
+
+from psycopg import sql
+
+from oneroof import lease, source
+from oneroof.db import Connection, one
+from oneroof.lane import Worker
+from oneroof.lease import Lease
+from oneroof.source import Source
+from oneroof.workers import backfill_sweep, handoff_intake
+from oneroof.workers.backfill_sweep import BackfillSweep
+from oneroof.workers.handoff_intake import HandoffIntake
+
+SWEEP, INTAKE = backfill_sweep.NAME, handoff_intake.NAME
+TABLE = "CREATE TABLE src (id int PRIMARY KEY, at timestamptz, code text NOT NULL, status text NOT NULL DEFAULT 'born')"
+INDEX = "CREATE INDEX src_at_id ON src (at, id)"
+# More than a page of text that does not compress.
+POISON = base64.b64encode(random.Random(39).randbytes(12_000)).decode()
+
+# What is wrong, row by row: a committed row that nobody accounts for, or two candidates do, or one of an older version;
+# a candidate of a row that is not there. A row that failed is accounted by its item.
+WRONG = """
+WITH failed AS (SELECT DISTINCT source_key FROM governance_retry
+                WHERE split_part(source_name, '#', 1) = 'src' AND state IN ('waiting', 'dead')),
+     accounted AS (SELECT source_key, count(*) AS times, array_agg(group_key) AS groups FROM governance_candidate_state
+                   WHERE source_name = 'src' GROUP BY 1)
+SELECT format('row %%s has %%s candidates, in %%s, and is %%s', s.id, coalesce(a.times, 0), a.groups, s.status)
+FROM src AS s LEFT JOIN accounted AS a ON a.source_key = s.id::text LEFT JOIN failed AS f ON f.source_key = s.id::text
+WHERE CASE WHEN f.source_key IS NULL
+           THEN coalesce(a.times, 0) <> 1 OR a.groups <> ARRAY['src/' || s.status]
+           ELSE length(s.code) < 8192 AND NOT %(fixed)s END
+UNION ALL
+SELECT format('a candidate of row %%s, which is not there', a.source_key)
+FROM accounted AS a WHERE NOT EXISTS (SELECT FROM src AS s WHERE s.id::text = a.source_key) AND NOT %(gone)s
+"""
+
+
+def make(admin: Connection, *, indexed: bool = True, kind: str = source.INVENTORY) -> Source:
+    """The table, empty, as a source."""
+    admin.execute(TABLE)
+    if indexed:
+        admin.execute(INDEX)
+    return source.add(admin, "src", key=["id"], timestamp="at", ref="code", group_by=["status"], kind=kind)
+
+
+def clear(admin: Connection) -> None:
+    """As it was when it was made."""
+    admin.execute("TRUNCATE src")
+    for table in (
+        "gov_worker_cursor",
+        "governance_open_row",
+        "governance_candidate_state",
+        "governance_retry",
+        "governance_lease",
+        "governance_finding",
+        "system_issues",
+    ):
+        admin.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(table)))
+    admin.execute("DELETE FROM queue_heartbeat WHERE executor_name LIKE 'gov_%'")
+    admin.execute("DELETE FROM event_pending WHERE actor_ref = 'oneroof'")
+
+
+def impatient(admin: Connection, *, attempts: int) -> None:
+    """So many attempts, one right after the other."""
+    admin.execute(
+        "UPDATE governance_worker_policy SET attempts = %s, backoff_first = '1 microsecond',"
+        " backoff_most = '1 microsecond'",
+        (attempts,),
+    )
+
+
+def claim(connection: Connection, worker: str, scope: str = "src") -> Lease:
+    return lease.claim(connection, lease.executor_name(worker, scope), instance="test")
+
+
+def run_out(admin: Connection) -> None:
+    """Let an hour go by for every lease, by the server's clock."""
+    admin.execute("UPDATE queue_heartbeat SET last_tick_at = last_tick_at - interval '1 hour'")
+
+
+def until_idle(worker: Worker) -> None:
+    for _ in range(500):
+        if worker.run_once().idle:
+            return
+    raise AssertionError("500 steps and no end")
+
+
+def sweep(connection: Connection, tailed: Source, *, batch: int = 2, scope: str = "src") -> None:
+    """A sweep to its end, as an instance of its own."""
+    held = claim(connection, SWEEP, scope)
+    until_idle(BackfillSweep(connection, tailed, held, batch=batch, scope=scope))
+    lease.release(connection, held)
+
+
+def intake(connection: Connection, tailed: Source, *, batch: int = 2) -> None:
+    """The tail until it has closed a window, as an instance of its own."""
+    held = claim(connection, INTAKE)
+    until_idle(HandoffIntake(connection, tailed, held, batch=batch, at_once=True))
+    lease.release(connection, held)
+
+
+def wrong(admin: Connection, *, fixed: bool = False, gone: bool = False) -> list[str]:
+    """What is not accounted as it should be; `fixed` rows may still have an item, rows that are `gone` a candidate."""
+    return [text for (text,) in admin.execute(WRONG, {"fixed": fixed, "gone": gone})]
+
+
+def seen(admin: Connection, worker: str) -> int:
+    """The events that a worker has counted, over all ranges."""
+    (count,) = one(
+        admin, "SELECT coalesce(sum(events_seen), 0)::int FROM gov_worker_cursor WHERE worker_name = %s", (worker,)
+    )
+    return int(count)
+
+
+def stale_open_rows(admin: Connection) -> int:
+    """Rows that are remembered although the frontier has passed them."""
+    (count,) = one(
+        admin,
+        "SELECT count(*) FROM governance_open_row AS o JOIN gov_worker_cursor AS c USING (worker_name, source_name)"
+        " WHERE o.row_xid < c.frontier::text::bigint",
+    )
+    return int(count)
