@@ -33,7 +33,8 @@ WITH failed AS (SELECT DISTINCT source_key FROM governance_retry
                 WHERE split_part(source_name, '#', 1) = 'src' AND state IN ('waiting', 'dead')),
      accounted AS (SELECT source_key, count(*) AS times, array_agg(group_key) AS groups FROM governance_candidate_state
                    WHERE source_name = 'src' GROUP BY 1)
-SELECT format('row %%s has %%s candidates, in %%s, and is %%s', s.id, coalesce(a.times, 0), a.groups, s.status)
+SELECT format('row %%s has %%s candidates, in %%s, and is %%s', s.id, coalesce(a.times, 0), left(a.groups::text, 50),
+              left(s.status, 20))
 FROM src AS s LEFT JOIN accounted AS a ON a.source_key = s.id::text LEFT JOIN failed AS f ON f.source_key = s.id::text
 WHERE CASE WHEN f.source_key IS NULL
            THEN coalesce(a.times, 0) <> 1 OR a.groups <> ARRAY['src/' || s.status]
