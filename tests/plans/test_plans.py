@@ -1,0 +1,308 @@
+"""What every statement of the tail may touch on 200,000 births: a few batches, never the table (promise 14).
+
+Plans are taken with EXPLAIN ANALYZE under the settings of a worker's transaction. What counts is rows times loops that
+a scan has looked at, those it threw away included: a LIMIT on top of a filter bounds nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+import pytest
+from psycopg import sql
+
+from bed import Bed, connect
+from oneroof import batch, cursor, ranges, source, tail
+from oneroof.db import Connection, one, queries, transaction
+from oneroof.source import Source
+from oneroof.tail import DATED, SLOTS, UNDATED, Bounds, Range
+from oneroof.worker import _SETTINGS
+from oneroof.workers import handoff_intake
+
+BIRTHS = 200_000
+UNDATED_BIRTHS = 4_000
+BATCH = 1_000
+WHO = {"worker": handoff_intake.NAME, "source": "birth_registry", "keep": 0}
+FILL = f"""
+  INSERT INTO birth_registry (id, collection_name, entity_code, born_at)
+  SELECT n, 'plans', 'code ' || n,
+         CASE WHEN n % {BIRTHS // UNDATED_BIRTHS} > 0 THEN timestamptz '2026-01-01' + n * interval '1 second' END
+  FROM generate_series(1, {BIRTHS}) AS n;
+  INSERT INTO governance_retry
+    (worker_name, source_name, source_key, key_mark, row_xid, state, next_attempt_at, sqlstate, last_error)
+  SELECT '{handoff_intake.NAME}', 'birth_registry', n::text, n::text, n,
+         CASE n % 500 WHEN 0 THEN 'waiting' WHEN 1 THEN 'dead' ELSE 'done' END,
+         CASE n % 500 WHEN 0 THEN now() END, '54000', 'too long'
+  FROM generate_series(1, 100000) AS n
+"""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A plan that was carried out."""
+
+    nodes: list[dict[str, Any]]
+
+    @property
+    def kinds(self) -> set[str]:
+        return {node["Node Type"] for node in self.nodes}
+
+    def touched(self, relation: str) -> int:
+        """Rows of a table that were looked at, also those that a filter threw away."""
+        return sum(
+            round(
+                node["Actual Loops"]
+                * (
+                    node["Actual Rows"]
+                    + node.get("Rows Removed by Filter", 0)
+                    + node.get("Rows Removed by Index Recheck", 0)
+                )
+            )
+            for node in self.nodes
+            if node.get("Relation Name") == relation
+        )
+
+    def scans(self, relation: str) -> set[str]:
+        """How a table was read."""
+        return {
+            node["Node Type"]
+            for node in self.nodes
+            if node.get("Relation Name") == relation and node["Node Type"] != "ModifyTable"
+        }
+
+    def sorted_rows(self) -> int:
+        """The most rows that any one step put in order."""
+        return max(
+            (
+                round(node["Actual Loops"] * below["Actual Rows"])
+                for node in self.nodes
+                if "Sort" in node["Node Type"]
+                for below in node["Plans"]
+            ),
+            default=0,
+        )
+
+
+@pytest.fixture(scope="module")
+def connection(bed: Bed) -> Iterator[Connection]:
+    """A registry of 200,000 births, all swept and all behind the frontier."""
+    with bed.database(bed.installed()) as name, connect(bed.dsn(name), prepare_threshold=None) as made:
+        made.execute("TRUNCATE birth_registry")
+        made.execute(sql.SQL(FILL))
+        made.execute("VACUUM ANALYZE birth_registry, governance_retry")
+        yield made
+
+
+@pytest.fixture(scope="module")
+def births(connection: Connection) -> Source:
+    return source.find(connection, "birth_registry")
+
+
+@contextmanager
+def as_worker(connection: Connection) -> Iterator[None]:
+    with transaction(connection, doing="explaining", role="oneroof_worker", statement_timeout=5, settings=_SETTINGS):
+        yield
+
+
+def explain(connection: Connection, statement: sql.Composable, parameters: dict[str, Any]) -> Plan:
+    """Carry a statement out as a worker would, and undo it."""
+    assert " OFFSET " not in statement.as_string(connection).upper()
+    text = sql.SQL("EXPLAIN (ANALYZE, FORMAT JSON) {}").format(statement)
+    with as_worker(connection), connection.transaction(force_rollback=True):
+        row = connection.execute(text, parameters).fetchone()
+    assert row is not None
+    return Plan(list(flatten(row[0][0]["Plan"])))
+
+
+def flatten(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield node
+    for below in node.get("Plans", ()):
+        yield from flatten(below)
+
+
+def after(connection: Connection, part: str, share: float) -> list[str] | None:
+    """A place in the keyset, so far into it."""
+    if share == 0:
+        return None
+    presence, key = ("IS NOT NULL", "born_at, id") if part == DATED else ("IS NULL", "id")
+    with as_worker(connection):
+        row = connection.execute(
+            f"SELECT ARRAY[{key.replace(',', '::text,')}::text] FROM public.birth_registry WHERE born_at {presence}"
+            f" AND id >= %s ORDER BY {key} LIMIT 1",
+            (int(BIRTHS * share),),
+        ).fetchone()
+    assert row is not None
+    place: list[str] = row[0]
+    return place
+
+
+def horizon(connection: Connection) -> int:
+    return cursor.read_horizon(connection).xid
+
+
+PLACES = [(part, share) for part in (DATED, UNDATED) for share in (0, 0.5, 0.995)]
+
+
+@pytest.mark.parametrize(("part", "share"), PLACES)
+def test_the_end_of_a_batch_is_found_from_the_index(
+    connection: Connection, births: Source, part: str, share: float
+) -> None:
+    """From the beginning, the middle and the end: a batch is looked at, nothing is put in order."""
+    stretch = Range(part=part, after=after(connection, part, share), upto=None)
+    given = {"batch": BATCH, "below": "1000", **stretch.parameters()}
+    plan = explain(connection, tail.keyset_end(births, stretch), given)
+    assert plan.scans("birth_registry") <= {"Index Scan", "Index Only Scan"}
+    assert 0 < plan.touched("birth_registry") <= 2 * BATCH
+    assert plan.sorted_rows() == 0
+
+
+@pytest.mark.parametrize("how", ["seed", "reseed"])
+@pytest.mark.parametrize(("part", "share"), PLACES)
+def test_a_measured_batch_is_read_from_the_index(
+    connection: Connection, births: Source, how: str, part: str, share: float
+) -> None:
+    """And written: both ways of putting a batch touch its own rows."""
+    start = after(connection, part, share)
+    stretch = Range(part=part, after=start, upto=None)
+    with as_worker(connection):
+        given = {"batch": BATCH, "below": "1000", **stretch.parameters()}
+        _, _, last, _ = one(connection, tail.keyset_end(births, stretch).as_string(connection), given)
+    covered = Range(part=part, after=start, upto=last)
+    statement = sql.SQL(queries("batch")[how]).format(
+        rows=tail.keyset_rows(births, covered), upsert=sql.SQL(queries("batch")["upsert"])
+    )
+    given = {"scope": "birth_registry", "ruleset": batch.NO_RULESET, **covered.parameters()}
+    plan = explain(connection, statement, given)
+    assert plan.scans("birth_registry") <= {"Index Scan", "Bitmap Heap Scan"}
+    assert 0 < plan.touched("birth_registry") <= 2 * BATCH
+    assert plan.sorted_rows() <= 2 * BATCH
+
+
+def test_cutting_into_ranges_looks_at_a_sample(connection: Connection, births: Source) -> None:
+    """So many pages, whatever the length of the table."""
+    with as_worker(connection):
+        blocks = cursor.read_ground(connection, births).blocks
+    assert blocks > 4 * ranges.SAMPLE
+    percent = 100.0 * ranges.SAMPLE / blocks
+    plan = explain(connection, tail.keyset_shares(births), {"shares": 8, "percent": percent})
+    assert plan.scans("birth_registry") == {"Sample Scan"}
+    assert 0 < plan.touched("birth_registry") <= 2 * BIRTHS * percent / 100
+
+
+@pytest.mark.parametrize("first", [0, 500, 2_000])
+def test_a_piece_of_a_window_reads_its_pages_alone(connection: Connection, births: Source, first: int) -> None:
+    """A range of ctids: counting it, reading it, and reading it bare for the items that failed."""
+    pages = 10
+    bounds = Bounds(frontier=3, horizon=horizon(connection))
+    given = {**bounds.parameters(), "first": tail.tid(first * SLOTS), "last": tail.tid((first + pages) * SLOTS)}
+    (full,) = one(connection, "SELECT max((ctid::text::point)[1])::int FROM birth_registry")
+    statements = {
+        "count": tail.tid_count(births, bounds),
+        "rows": tail.tid_rows(births, bounds),
+        "bare": tail.tid_rows(births, bounds, bare=True),
+        "sweep": tail.rows(births, where=tail.TIDS, limit=False),
+    }
+    for name, statement in statements.items():
+        plan = explain(connection, statement, {**given, **WHO})
+        assert plan.scans("birth_registry") == {"Tid Range Scan"}, name
+        assert 0 < plan.touched("birth_registry") <= pages * (full + 1), name
+
+
+def test_a_window_with_nothing_in_it_writes_nothing_and_sorts_nothing(connection: Connection, births: Source) -> None:
+    """The everyday pass: headers only, no step above the scan sees a row."""
+    bounds = Bounds(frontier=horizon(connection), horizon=horizon(connection) + 1)
+    given = {**bounds.parameters(), "first": "(0,0)", "last": "(10000,0)"}
+    plan = explain(connection, tail.tid_count(births, bounds), given)
+    assert plan.scans("birth_registry") == {"Tid Range Scan"}
+    assert plan.nodes[-1]["Actual Rows"] == 0
+
+
+def fast_plan(connection: Connection, births: Source, *, since: str, frontier: int) -> Plan:
+    bounds = Bounds(frontier=frontier, horizon=None)
+    given = {**bounds.parameters(), **WHO, "since": since, "batch": BATCH}
+    effects = sql.SQL("remembered AS ({}), put AS ({})").format(
+        sql.SQL(queries("batch")["remembered"]),
+        sql.SQL(queries("batch")["inventory"]).format(upsert=sql.SQL(queries("batch")["upsert"])),
+    )
+    statement = sql.SQL(queries("batch")["apply"]).format(
+        rows=tail.fast_rows(births, bounds), effects=effects, counts=batch.EVERY
+    )
+    return explain(connection, statement, {"scope": "birth_registry", "ruleset": batch.NO_RULESET, **given})
+
+
+def test_the_fast_lane_reads_the_newest_rows(connection: Connection, births: Source) -> None:
+    """With the watermark at the end it touches what is newer, whether that is news or not."""
+    (since,) = one(
+        connection, "SELECT (max(born_at) - interval '5 seconds')::text FROM birth_registry WHERE isfinite(born_at)"
+    )
+    for frontier in (3, horizon(connection)):
+        plan = fast_plan(connection, births, since=since, frontier=frontier)
+        assert plan.scans("birth_registry") == {"Index Scan"}
+        assert 0 < plan.touched("birth_registry") <= 10
+
+
+def test_the_fast_lane_reads_a_batch_of_many(connection: Connection, births: Source) -> None:
+    """After a storm it takes a batch from where it is and stops."""
+    plan = fast_plan(connection, births, since="2026-01-02", frontier=3)
+    assert plan.scans("birth_registry") == {"Index Scan"}
+    assert BATCH <= plan.touched("birth_registry") <= 2 * BATCH
+
+
+def test_the_fast_lane_is_bounded_while_an_old_transaction_is_open(connection: Connection, births: Source) -> None:
+    """It begins where the oldest transaction did; what lies between, long applied, is not all read at every step."""
+    plan = fast_plan(connection, births, since="2026-01-01", frontier=horizon(connection))
+    assert plan.touched("birth_registry") <= 10 * BATCH
+
+
+def test_single_items_are_found_by_their_key(connection: Connection, births: Source) -> None:
+    """What is tried again is looked up, one by one."""
+    keys = [str(n) for n in range(1, BIRTHS, BIRTHS // 50)]
+    plan = explain(connection, tail.item_rows(births), {"keys": keys})
+    assert plan.scans("birth_registry") <= {"Index Scan", "Bitmap Heap Scan"}
+    assert 0 < plan.touched("birth_registry") <= 2 * len(keys)
+
+
+def test_items_with_a_key_of_several_columns_are_found_by_it(connection: Connection) -> None:
+    """The same for a composite key, which comes as JSON."""
+    connection.execute("CREATE TABLE paired (a int, b text, PRIMARY KEY (a, b))")
+    connection.execute("INSERT INTO paired SELECT n / 10, 'b' || n % 10 FROM generate_series(1, 100000) AS n")
+    connection.execute("ANALYZE paired")
+    tailed = source.add(connection, "paired", key=["a", "b"])
+    keys = [f'[{n}, "b3"]' for n in range(1, 9_000, 200)]
+    plan = explain(connection, tail.item_rows(tailed), {"keys": keys})
+    assert plan.scans("paired") <= {"Index Scan", "Index Only Scan", "Bitmap Heap Scan"}
+    assert 0 < plan.touched("paired") <= 2 * len(keys)
+
+
+def test_due_items_come_from_their_index(connection: Connection) -> None:
+    """However many have been done: 200 wait among 100,000."""
+    given = {"worker": WHO["worker"], "source": WHO["source"], "most": 50}
+    plan = explain(connection, sql.SQL(queries("retry")["due"]), given)
+    assert plan.scans("governance_retry") == {"Index Scan"}
+    assert 0 < plan.touched("governance_retry") <= 250
+
+
+@pytest.mark.parametrize("states", [["dead"], ["waiting"], ["waiting", "dead"]])
+@pytest.mark.parametrize("worker", [None, handoff_intake.NAME])
+def test_the_list_of_dead_letters_does_not_read_what_is_done(
+    connection: Connection, states: list[str], worker: str | None
+) -> None:
+    """A page of them, of all workers or of one."""
+    given = {"states": states, "worker": worker, "source": None, "error": None, "most": 50}
+    plan = explain(connection, sql.SQL(queries("retry")["listing"]), given)
+    assert 0 < plan.touched("governance_retry") <= 1_000
+
+
+def test_no_statement_says_offset() -> None:
+    """Neither a named query nor anything that Python composes; what is composed is checked where it is explained."""
+    folder = files("oneroof").joinpath("sql", "queries")
+    texts = {each.name: each.read_text(encoding="utf-8") for each in folder.iterdir() if each.name.endswith(".sql")}
+    assert len(texts) > 10
+    for name, text in texts.items():
+        statements = re.sub(r"^--.*$", "", text, flags=re.MULTILINE)
+        assert not re.search(r"\boffset\b", statements, re.IGNORECASE), name
