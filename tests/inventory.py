@@ -11,6 +11,7 @@ import random
 
 from psycopg import sql
 
+from bed import eventually
 from oneroof import lease, source
 from oneroof.db import Connection, one
 from oneroof.lane import Worker
@@ -23,6 +24,7 @@ from oneroof.workers.handoff_intake import HandoffIntake
 SWEEP, INTAKE = backfill_sweep.NAME, handoff_intake.NAME
 TABLE = "CREATE TABLE src (id int PRIMARY KEY, at timestamptz, code text NOT NULL, status text NOT NULL DEFAULT 'born')"
 INDEX = "CREATE INDEX src_at_id ON src (at, id)"
+INDEX_IF_MISSING = "CREATE INDEX IF NOT EXISTS src_at_id ON src (at, id)"
 # More than a page of text that does not compress.
 POISON = base64.b64encode(random.Random(39).randbytes(12_000)).decode()
 
@@ -95,8 +97,16 @@ def until_idle(worker: Worker) -> None:
     raise AssertionError("500 steps and no end")
 
 
+def settle(connection: Connection) -> None:
+    """Wait until nothing, in whatever database of the server, holds the horizon back behind this moment."""
+    (now,) = one(connection, "SELECT pg_current_xact_id()::text::bigint")
+    horizon = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
+    eventually(lambda: one(connection, horizon)[0] > now, what="the horizon to pass", seconds=120)
+
+
 def sweep(connection: Connection, tailed: Source, *, batch: int = 2, scope: str = "src") -> None:
     """A sweep to its end, as an instance of its own."""
+    settle(connection)
     held = claim(connection, SWEEP, scope)
     until_idle(BackfillSweep(connection, tailed, held, batch=batch, scope=scope))
     lease.release(connection, held)
@@ -104,6 +114,7 @@ def sweep(connection: Connection, tailed: Source, *, batch: int = 2, scope: str 
 
 def intake(connection: Connection, tailed: Source, *, batch: int = 2) -> None:
     """The tail until it has closed a window, as an instance of its own."""
+    settle(connection)
     held = claim(connection, INTAKE)
     until_idle(HandoffIntake(connection, tailed, held, batch=batch, at_once=True))
     lease.release(connection, held)

@@ -91,6 +91,7 @@ def waiting(admin: Connection, tailed: Source) -> None:
 
 
 def in_ranges(connection: Connection, tailed: Source) -> None:
+    inventory.settle(connection)
     held = inventory.claim(connection, SWEEP)
     whole = BackfillSweep(connection, tailed, held, batch=2)
     whole.cut(2)

@@ -120,6 +120,7 @@ def rewritten_under_the_intake(admin: Connection, _: pytest.MonkeyPatch) -> list
     inventory.sweep(admin, tailed)
     admin.execute(LONG_ROWS)
     admin.execute("DELETE FROM src WHERE id <= 50")
+    inventory.settle(admin)
     held = inventory.claim(admin, INTAKE)
     worker = HandoffIntake(admin, tailed, held, batch=5, at_once=True)
     until(worker.run_once, lambda: inventory.seen(admin, INTAKE) > 5)
@@ -134,6 +135,7 @@ def rewritten_under_the_sweep(admin: Connection, _: pytest.MonkeyPatch) -> list[
     tailed = inventory.make(admin, indexed=False)
     admin.execute(LONG_ROWS)
     admin.execute("DELETE FROM src WHERE id <= 50")
+    inventory.settle(admin)
     worker = BackfillSweep(admin, tailed, inventory.claim(admin, SWEEP), batch=5)
     until(worker.run_once, lambda: inventory.seen(admin, SWEEP) > 5)
     assert inventory.seen(admin, SWEEP) < 50

@@ -32,6 +32,7 @@ def admin(installed_database: str) -> Iterator[Connection]:
 
 def sweep_in_ranges(connection: Connection, tailed: Source, *, shares: int, batch: int = 7) -> int:
     """Cut, sweep the ranges, close the whole; how many ranges there were."""
+    inventory.settle(connection)
     held = inventory.claim(connection, SWEEP)
     whole = BackfillSweep(connection, tailed, held, batch=batch)
     many = whole.cut(shares)
@@ -44,6 +45,8 @@ def sweep_in_ranges(connection: Connection, tailed: Source, *, shares: int, batc
 
 def run_until_idle(dsn: str, *, shards: int) -> None:
     """The sweep as `oneroof run` runs it."""
+    with connect(dsn) as connection:
+        inventory.settle(connection)
     Supervisor(
         dial=lambda: connect(dsn),
         workers=[SWEEP],
@@ -60,6 +63,7 @@ def test_a_sweep_that_is_cut_midway_counts_every_row_once(admin: Connection, ste
     """What was swept before the cut is in no range."""
     tailed = inventory.make(admin)
     admin.execute(ROWS)
+    inventory.settle(admin)
     held = inventory.claim(admin, SWEEP)
     begun = BackfillSweep(admin, tailed, held, batch=5)
     for _ in range(steps):
