@@ -1,0 +1,80 @@
+"""Two writers of ours at one candidate, and replays of the intake (promises 1, 2 and 5)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+import inventory
+from bed import connect, eventually
+from inventory import INTAKE, POISON, SWEEP
+from oneroof import cursor
+from oneroof.db import Connection, one
+from oneroof.retries import Retries
+from oneroof.source import CHANGELOG
+from oneroof.width import Width
+from oneroof.workers.handoff_intake import HandoffIntake
+
+
+@pytest.fixture
+def admin(installed_database: str) -> Iterator[Connection]:
+    with connect(installed_database) as connection:
+        connection.execute("DELETE FROM governance_source")
+        yield connection
+
+
+def test_an_older_version_never_overwrites_a_newer_one(admin: Connection, installed_database: str) -> None:
+    """The sweep tries items again while the intake is at work; who read earlier and writes later changes nothing."""
+    tailed = inventory.make(admin)
+    admin.execute("UPDATE governance_worker_policy SET backoff_first = '1 hour', backoff_most = '1 hour'")
+    admin.execute("INSERT INTO src (id, at, code) SELECT n, now(), %s || n FROM generate_series(1, 2) AS n", (POISON,))
+    inventory.sweep(admin, tailed)
+    admin.execute("UPDATE src SET code = 'code ' || id, status = 'old'")
+    inventory.intake(admin, tailed)
+    admin.execute("UPDATE governance_retry SET next_attempt_at = now() WHERE worker_name = %s", (SWEEP,))
+    with connect(installed_database) as sweeper, connect(installed_database) as blocker:
+        held = inventory.claim(sweeper, SWEEP)
+        intake = HandoffIntake(admin, tailed, inventory.claim(admin, INTAKE))
+        again = threading.Thread(
+            target=Retries(SWEEP, tailed, "src", Width(most=10)).run_once, args=(sweeper, held), daemon=True
+        )
+        with blocker.transaction():
+            blocker.execute("SELECT FROM governance_candidate_state WHERE source_key = '1' FOR UPDATE")
+            again.start()
+            waits = "SELECT count(*) FROM pg_locks WHERE pid = %s AND NOT granted"
+            eventually(lambda: one(admin, waits, (sweeper.info.backend_pid,))[0], what="the sweep to wait", seconds=2)
+            admin.execute("UPDATE src SET status = 'new', at = now() WHERE id = 2")
+            assert intake.run_once().written == 1
+        again.join(timeout=30)
+    inventory.run_out(admin)
+    inventory.intake(admin, tailed)
+    assert one(admin, "SELECT count(*) FROM governance_retry WHERE state = 'waiting'") == (0,)
+    assert inventory.wrong(admin) == []
+
+
+def test_a_replay_of_the_intake_counts_nothing_twice(admin: Connection) -> None:
+    """It begins where the sweep ended, and everything since then is known."""
+    tailed = inventory.make(admin)
+    inventory.sweep(admin, tailed)
+    admin.execute("INSERT INTO src (id, at, code) SELECT n, now(), 'code ' || n FROM generate_series(1, 5) AS n")
+    inventory.intake(admin, tailed)
+    state = "SELECT candidate_key, change_number FROM governance_candidate_state ORDER BY 1"
+    before = admin.execute(state).fetchall()
+    with admin.transaction():
+        cursor.rewind(admin, worker=INTAKE, source="src")
+    inventory.intake(admin, tailed)
+    assert admin.execute(state).fetchall() == before
+    assert inventory.seen(admin, INTAKE) == 5
+
+
+def test_a_replay_of_a_change_log_loses_nothing(admin: Connection) -> None:
+    """Rows that were committed and not yet applied when the replay was asked for are applied after it."""
+    tailed = inventory.make(admin, kind=CHANGELOG)
+    inventory.intake(admin, tailed)
+    admin.execute("INSERT INTO src (id, at, code) SELECT n, now(), 'code ' || n FROM generate_series(1, 5) AS n")
+    with admin.transaction():
+        cursor.rewind(admin, worker=INTAKE, source="src")
+    inventory.intake(admin, tailed)
+    assert inventory.seen(admin, INTAKE) == 5
