@@ -1,4 +1,7 @@
-"""Two writers of ours at one candidate, and replays of the intake (promises 1, 2 and 5)."""
+"""Two of ours that meet at one row: writers of a candidate, counters of a version, a replay and what it repeats.
+
+(promises 1, 2 and 5)
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from oneroof.db import Connection, one
 from oneroof.retries import Retries
 from oneroof.source import CHANGELOG
 from oneroof.width import Width
+from oneroof.workers.backfill_sweep import BackfillSweep
 from oneroof.workers.handoff_intake import HandoffIntake
 
 
@@ -78,3 +82,21 @@ def test_a_replay_of_a_change_log_loses_nothing(admin: Connection) -> None:
         cursor.rewind(admin, worker=INTAKE, source="src")
     inventory.intake(admin, tailed)
     assert inventory.seen(admin, INTAKE) == 5
+
+
+def test_a_rewrite_during_a_sweep_counts_no_version_twice(admin: Connection) -> None:
+    """What was born after the sweep began the intake counts, also where the walk begins anew."""
+    tailed = inventory.make(admin, indexed=False)
+    admin.execute("INSERT INTO src (id, at, code) SELECT n, now(), 'code ' || n FROM generate_series(1, 20) AS n")
+    inventory.settle(admin)
+    held = inventory.claim(admin, SWEEP)
+    sweep = BackfillSweep(admin, tailed, held, batch=5)
+    while not inventory.seen(admin, SWEEP):
+        sweep.run_once()
+    assert inventory.seen(admin, SWEEP) < 20
+    admin.execute("INSERT INTO src (id, at, code) SELECT n, now(), 'code ' || n FROM generate_series(21, 25) AS n")
+    admin.execute("VACUUM FULL src")
+    inventory.until_idle(sweep)
+    inventory.intake(admin, tailed)
+    assert inventory.wrong(admin) == []
+    assert (inventory.seen(admin, SWEEP), inventory.seen(admin, INTAKE)) == (20, 5)
