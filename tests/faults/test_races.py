@@ -73,6 +73,23 @@ def test_a_replay_of_the_intake_counts_nothing_twice(admin: Connection) -> None:
     assert inventory.seen(admin, INTAKE) == 5
 
 
+def test_a_replay_of_the_sweep_adds_no_dead_letter(admin: Connection) -> None:
+    """A version that the intake gave up is known to be bad; the sweep does not count it and raise it once more."""
+    tailed = inventory.make(admin)
+    inventory.impatient(admin, attempts=1)
+    inventory.sweep(admin, tailed)
+    admin.execute("INSERT INTO src (id, at, code) VALUES (1, now(), %s)", (POISON,))
+    inventory.intake(admin, tailed)
+    letters = "SELECT (SELECT count(*) FROM governance_retry), (SELECT count(*) FROM governance_finding WHERE is_open)"
+    before = one(admin, letters)
+    assert before[0] == 1
+    with admin.transaction():
+        cursor.rewind(admin, worker=SWEEP, source="src")
+    inventory.sweep(admin, tailed)
+    assert one(admin, letters) == before
+    assert (inventory.seen(admin, SWEEP), inventory.seen(admin, INTAKE)) == (0, 1)
+
+
 def test_a_replay_of_a_change_log_loses_nothing(admin: Connection) -> None:
     """Rows that were committed and not yet applied when the replay was asked for are applied after it."""
     tailed = inventory.make(admin, kind=CHANGELOG)
