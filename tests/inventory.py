@@ -137,7 +137,7 @@ def stale_open_rows(admin: Connection) -> int:
     """Rows that are remembered although the frontier has passed them."""
     (count,) = one(
         admin,
-        "SELECT count(*) FROM governance_open_row AS o JOIN gov_worker_cursor AS c USING (worker_name, source_name)"
+        "SELECT count(*) FROM governance_open_row AS o JOIN gov_worker_cursor AS c USING (cursor_id)"
         " WHERE o.row_xid < c.frontier::text::bigint",
     )
     return int(count)

@@ -13,7 +13,7 @@ from oneroof import tail
 from oneroof.cursor import Cursor
 from oneroof.db import Connection, one, queries
 from oneroof.source import Source
-from oneroof.tail import DATED
+from oneroof.tail import DATED, Range
 
 # Pages that are looked at to find out where to cut.
 SAMPLE = 2_000
@@ -25,7 +25,9 @@ def cut(connection: Connection, here: Cursor, source: Source, *, shares: int, bl
     if not source.in_index_order or source.timestamp_column is None or at.get("part", DATED) != DATED:
         return 0
     percent = min(100.0, 100.0 * SAMPLE / max(blocks, 1))
-    found = connection.execute(tail.keyset_shares(source), {"shares": shares, "percent": percent}).fetchall()
+    rest = Range(part=DATED, after=at.get("after"), upto=None)
+    given = {"shares": shares, "percent": percent, **rest.parameters()}
+    found = connection.execute(tail.keyset_shares(source, rest), given).fetchall()
     ends = [end for (end,) in found[:-1]]
     starts = [at.get("after"), *ends]
     for i, (start, end) in enumerate(zip(starts, [*ends, None], strict=True), 1):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from oneroof import batch, retry, tail
 from oneroof.db import Connection
@@ -21,6 +22,8 @@ class Retries:
     source: Source
     name: str
     width: Width
+    # A sweep's items never overwrite what the intake knows better.
+    anew: bool
 
     def run_once(self, connection: Connection, held: Lease) -> Step:
         """Try what is due; the one that fails again is found by halving, and waits longer or is dead."""
@@ -45,11 +48,16 @@ class Retries:
             "keep": batch.FORGET,
             "keys": list(items.values()),
         }
-        statement = batch.applying(self.source, tail.item_rows(self.source)).as_bytes(None)
-        done = batch.apply(connection, self.source, statement, who)
+        written = self._apply(connection, who)
         # A row that is gone has no work left in it; the audit accounts for it.
         retry.finish(connection, list(items))
-        return Step(seen=0, written=done.written, idle=False)
+        return Step(seen=0, written=written, idle=False)
+
+    def _apply(self, connection: Connection, given: dict[str, Any]) -> int:
+        rows = tail.item_rows(self.source)
+        if self.anew:
+            return batch.put(connection, self.source, batch.reseeding(rows).as_bytes(None), given)
+        return batch.apply(connection, self.source, batch.applying(self.source, rows).as_bytes(None), given).written
 
     def _fail(self, connection: Connection, error: OneroofError) -> Step:
         retry.fail(connection, list(self._due(connection)), error)

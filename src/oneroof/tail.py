@@ -136,7 +136,7 @@ def keyset_end(source: Source, stretch: Range) -> sql.Composed:
         for i in range(len(names))
     ]
     return sql.SQL(
-        """SELECT count(*), count(*) FILTER (WHERE age(version) > (SELECT age(%(below)s::xid))), {last}, {mark}
+        """SELECT count(*), count(*) FILTER (WHERE NOT {beyond}), {last}, {mark}
 FROM (SELECT {columns}, s.xmin AS version, {believed} AS believed FROM {table} AS s
       WHERE {where} ORDER BY {order} LIMIT %(batch)s) AS batch"""
     ).format(
@@ -145,20 +145,23 @@ FROM (SELECT {columns}, s.xmin AS version, {believed} AS believed FROM {table} A
         columns=sql.SQL(", ").join(
             sql.SQL("{} AS c{}").format(column, sql.SQL(str(i))) for i, column in enumerate(columns)
         ),
+        beyond=_not_before("below", of=sql.SQL("version")),
         believed=_believed(source),
         table=source.table,
         where=_stretch(source, stretch),
-        order=sql.SQL(", ").join(columns),
+        # The rows without a timestamp are together in the index, in the order of their keys.
+        order=sql.SQL(", ").join(map(_column, keyset_columns(source, DATED))),
     )
 
 
-def keyset_rows(source: Source, stretch: Range, *, bare: bool = False) -> sql.Composed:
+def keyset_rows(source: Source, stretch: Range, bounds: Bounds, *, bare: bool = False) -> sql.Composed:
     """The rows of a stretch that `keyset_end` has measured."""
-    return rows(source, where=_stretch(source, stretch), limit=False, bare=bare)
+    where = sql.SQL(" AND ").join([_stretch(source, stretch), in_window(bounds)])
+    return rows(source, where=where, limit=False, bare=bare)
 
 
-def keyset_shares(source: Source) -> sql.Composed:
-    """Where to cut the dated rows into %(shares)s ranges of about the same size, from a sample of %(percent)s."""
+def keyset_shares(source: Source, stretch: Range) -> sql.Composed:
+    """Where to cut a stretch into %(shares)s ranges of about the same size, from a sample of %(percent)s."""
     names = keyset_columns(source, DATED)
     columns = sql.SQL(", ").join(_column(name) for name in names)
     texts = sql.SQL(", ").join(sql.SQL("{}::text").format(_column(name)) for name in names)
@@ -168,7 +171,7 @@ def keyset_shares(source: Source) -> sql.Composed:
          row_number() OVER (ORDER BY {columns}) AS place
   FROM {table} AS s TABLESAMPLE SYSTEM (%(percent)s) REPEATABLE (0) WHERE {where})
 SELECT DISTINCT ON (share) at FROM sample ORDER BY share, place DESC"""
-    ).format(texts=texts, columns=columns, table=source.table, where=_present(source, DATED))
+    ).format(texts=texts, columns=columns, table=source.table, where=_stretch(source, stretch))
 
 
 def tid_rows(source: Source, bounds: Bounds, *, bare: bool = False) -> sql.Composed:
@@ -217,13 +220,22 @@ def in_window(bounds: Bounds) -> sql.Composable:
     """
     conditions: list[sql.Composable] = []
     if bounds.frontier is not None:
-        newer = sql.SQL("age(s.xmin) <= (SELECT age(%(frontier)s::xid))")
+        newer = _not_before("frontier", of=sql.SQL("s.xmin"))
         if bounds.fresh:
-            newer = sql.SQL("({} OR s.tableoid = ANY (%(fresh)s::oid[]))").format(newer)  # type: ignore[assignment]
+            newer = sql.SQL("({} OR s.tableoid = ANY (%(fresh)s::oid[]))").format(newer)
         conditions.append(newer)
     if bounds.horizon is not None:
-        conditions.append(sql.SQL("age(s.xmin) > (SELECT age(%(horizon)s::xid))"))
+        conditions.append(sql.SQL("NOT {}").format(_not_before("horizon", of=sql.SQL("s.xmin"))))
     return sql.SQL(" AND ").join(conditions) if conditions else sql.SQL("true")
+
+
+def _not_before(bound: str, *, of: sql.Composable) -> sql.Composable:
+    """Whether an xid is at or beyond a bound. One that began after us has a negative age; one of more than 2^31 ago,
+    in a row that was frozen since and keeps it, has a very negative one.
+    """
+    return sql.SQL("(age({}) BETWEEN {} AND (SELECT age({}::xid)))").format(
+        of, sql.Literal(-FARTHEST), sql.SQL(f"%({bound})s")
+    )
 
 
 def key_text(source: Source) -> sql.Composable:

@@ -152,7 +152,8 @@ def moved_to_another_cluster(admin: Connection, _: pytest.MonkeyPatch) -> list[s
     inventory.intake(admin, tailed)
     admin.execute("INSERT INTO src VALUES (6, now(), 'f'), (7, NULL, 'g')")
     admin.execute(
-        "INSERT INTO governance_open_row SELECT %s, 'src', id::text, xmin::text::bigint FROM src WHERE id > 5",
+        "INSERT INTO governance_open_row SELECT c.cursor_id, s.xmin::text::bigint, s.id::text"
+        " FROM src AS s, gov_worker_cursor AS c WHERE s.id > 5 AND c.worker_name = %s",
         (INTAKE,),
     )
     with admin.transaction():
@@ -204,14 +205,13 @@ def without_the_mark_of_the_files(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def without_the_identity(monkeypatch: pytest.MonkeyPatch) -> None:
-    see = cursor.read_horizon
+    see = cursor.read_identity
 
-    def trusting(connection: Connection) -> cursor.Horizon:
+    def trusting(connection: Connection) -> str:
         (identity,) = one(connection, "SELECT max(cluster_identity) FROM public.gov_worker_cursor")
-        horizon = see(connection)
-        return replace(horizon, identity=identity or horizon.identity)
+        return identity or see(connection)
 
-    monkeypatch.setattr(cursor, "read_horizon", trusting)
+    monkeypatch.setattr(cursor, "read_identity", trusting)
 
 
 def without_fresh_partitions(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ that closes when all of them have.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -53,11 +53,12 @@ class BackfillSweep:
     _pages: Width = field(default_factory=strip.width, init=False)
     _known_keys: int = field(default=0, init=False)
     _has_due: bool = field(default=False, init=False)
+    _bounds: Bounds = field(default=_ALL, init=False)
     _retries: Retries = field(init=False)
 
     def __post_init__(self) -> None:
         self._width = Width(most=self.batch)
-        self._retries = Retries(NAME, self.source, self.name, Width(most=self.batch))
+        self._retries = Retries(NAME, self.source, self.name, Width(most=self.batch), anew=True)
 
     @property
     def name(self) -> str:
@@ -112,8 +113,11 @@ class BackfillSweep:
             return NOTHING if here.frontier is not None else self._open(here)
         if "ranges" in here.metadata:
             return self._close_ranges(here)
-        # Rows that may have been counted before, in another cluster or before a replay, count if they are news.
-        known = here.phase == "reconciling" or here.cluster_identity != cursor.read_identity(self.connection)
+        # Rows that may have been counted before, in another cluster or before a replay, count if they are news; in a
+        # replay what is beyond H is news to the intake.
+        moved = here.cluster_identity != cursor.read_identity(self.connection)
+        known = moved or here.phase == "reconciling"
+        self._bounds = Bounds(frontier=None, horizon=here.window_horizon) if known and not moved else _ALL
         if self.source.in_index_order:
             return self._keyset(here, put, known=known)
         return self._walk(here, put, known=known)
@@ -160,12 +164,20 @@ class BackfillSweep:
         at = here.window_at or {"part": PAGES, "tid": 0, "files": ground.files}
         if at["files"] != ground.files:
             at = {"part": PAGES, "tid": 0, "files": ground.files, "again": True}
+        if at.get("again"):
+            self._bounds = Bounds(frontier=None, horizon=here.window_horizon)
         first, end = at["tid"], ground.blocks * SLOTS
         if first >= end:
             cursor.close_window(self.connection, here, phase="incremental")
             return MOVED
         piece = strip.next_piece(
-            self.connection, self._counting(_ALL), _ALL, first=first, end=end, wide=self._pages, batch=self.batch
+            self.connection,
+            self._counting(self._bounds),
+            self._bounds,
+            first=first,
+            end=end,
+            wide=self._pages,
+            batch=self.batch,
         )
         written = 0
         if piece.rows:
@@ -187,20 +199,35 @@ class BackfillSweep:
 
     def _rows(self, covered: Range | strip.Piece, *, bare: bool = False) -> sql.Composed:
         if isinstance(covered, Range):
-            return tail.keyset_rows(self.source, covered, bare=bare)
-        return tail.rows(self.source, where=tail.TIDS, limit=False, bare=bare)
+            return tail.keyset_rows(self.source, covered, self._bounds, bare=bare)
+        where = sql.SQL(" AND ").join([tail.TIDS, tail.in_window(self._bounds)])
+        return tail.rows(self.source, where=where, limit=False, bare=bare)
 
     def _seed(self, covered: Range | strip.Piece, given: dict[str, Any]) -> int:
-        statement = self._statements.get("seed", covered.shape, compose=lambda: batch.seeding(self._rows(covered)))
-        return batch.put(self.connection, self.source, statement, given)
+        statement = self._statements.get(
+            "seed", *self._shape(covered), compose=lambda: batch.seeding(self._rows(covered))
+        )
+        return batch.put(self.connection, self.source, statement, {**given, **self._bounds.parameters()})
 
     def _reseed(self, covered: Range | strip.Piece, given: dict[str, Any]) -> int:
-        statement = self._statements.get("reseed", covered.shape, compose=lambda: batch.reseeding(self._rows(covered)))
-        return batch.put(self.connection, self.source, statement, given)
+        statement = self._statements.get(
+            "reseed", *self._shape(covered), compose=lambda: batch.reseeding(self._rows(covered))
+        )
+        return batch.put(self.connection, self.source, statement, {**given, **self._bounds.parameters()})
+
+    def _shape(self, covered: Range | strip.Piece) -> tuple[Hashable, Hashable]:
+        return covered.shape, self._bounds.shape
 
     def _stager(self, error: OneroofError) -> Put:
         def put(covered: Range | strip.Piece, given: dict[str, Any]) -> int:
-            who = {"worker": NAME, "source": self.name, "cursor": None, "keep": batch.FORGET, **describe(error)}
+            who = {
+                **self._bounds.parameters(),
+                "worker": NAME,
+                "source": self.name,
+                "cursor": None,
+                "keep": batch.FORGET,
+                **describe(error),
+            }
             statement = batch.staging(self._rows(covered, bare=True)).as_bytes(None)
             done = batch.apply(self.connection, self.source, statement, {**given, **who})
             self._draft = replace(self.run, dlq=self.run.dlq + done.written)

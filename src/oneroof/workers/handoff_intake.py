@@ -72,7 +72,7 @@ class HandoffIntake:
 
     def __post_init__(self) -> None:
         self._width = Width(most=self.batch)
-        self._retries = Retries(NAME, self.source, self.name, Width(most=self.batch))
+        self._retries = Retries(NAME, self.source, self.name, Width(most=self.batch), anew=False)
 
     @property
     def name(self) -> str:
@@ -117,6 +117,8 @@ class HandoffIntake:
         horizon = cursor.read_horizon(self.connection, here)
         self._window, self._has_due = here.window_horizon is not None, here.has_due
         if here.frontier is None and here.window_horizon is None:
+            if here.phase == "reconciling":
+                return self._open(here, horizon, phase="reconciling", full=True)
             return self._start(here, horizon)
         moved = here.cluster_identity != horizon.identity
         far = horizon.next - (here.frontier or horizon.next) > FARTHEST and not (here.window_at or {}).get("full")
@@ -145,7 +147,7 @@ class HandoffIntake:
         ground = cursor.read_ground(self.connection, self.source)
         # Of a partition that was not there before, every row is new, whatever its xid.
         fresh = sorted(set(ground.leaves) - set(here.metadata.get("leaves", ground.leaves)))
-        at = {"tid": 0, "files": ground.files, "full": full, "fresh": fresh}
+        at = {"tid": 0, "files": ground.files, "full": full, "fresh": fresh, "past": here.watermark_text}
         metadata = {"leaves": ground.leaves}
         cursor.open_window(self.connection, here, horizon, phase=phase, at=at, metadata=metadata)
         self._window, self._pass_seconds = True, 0.0
@@ -157,7 +159,7 @@ class HandoffIntake:
         if self._at is None and self._found_any and not self._noted:
             # Noted before the rows are read: whatever is still to commit began at this moment or later. Where the pass
             # before found nothing, this one may as well begin where that did.
-            (self._next_since,) = one(self.connection, queries("cursor")["oldest"])
+            (self._next_since,) = one(self.connection, queries("cursor")["oldest"], {"overlap": OVERLAP})
             self._noted = True
         if self._since is None:
             (self._since,) = one(self.connection, queries("cursor")["since"], {**self._who(), "overlap": OVERLAP})
@@ -219,6 +221,8 @@ class HandoffIntake:
             cursor.place(self.connection, here, at)
             self._pass_seconds += time.monotonic() - began
             return MOVED
+        # How long a pass takes is a matter of the table, not of what there was to do.
+        self._pass_seconds += time.monotonic() - began
         bare = poison is not None
         statement = self._statements.get(
             "walk",
@@ -230,9 +234,8 @@ class HandoffIntake:
         )
         # A full pass may be over a million rows that change nothing; of those below H it needs no memory.
         keep = here.window_horizon if full else 0
-        given = {**bounds.parameters(), **piece.parameters(), "keep": keep, "past": here.watermark_text}
+        given = {**bounds.parameters(), **piece.parameters(), "keep": keep, "past": at.get("past")}
         done = self._apply(here, statement, given, poison=poison, at=at, full=full)
-        self._pass_seconds += time.monotonic() - began
         return Step(seen=done.read, written=done.written, idle=False)
 
     def _again(self, here: Cursor, at: dict[str, Any], ground: Ground) -> Step:
@@ -250,11 +253,11 @@ class HandoffIntake:
         return batch.applying(self.source, rows, effect=effect, counts=counts)
 
     def _news(self) -> sql.Composable:
-        """In a full pass over rows that were counted before: those behind the watermark that was reached then."""
+        """In a full pass over rows that were counted before: those behind the watermark that was reached by then."""
         if self.source.timestamp_column is None:
             return sql.SQL("false")
         kind = sql.SQL(self.source.types[self.source.timestamp_column])
-        return sql.SQL("coalesce(ts > %(past)s::text::{}, false)").format(kind)
+        return sql.SQL("coalesce(ts > %(past)s::text::{}, %(past)s::text IS NULL)").format(kind)
 
     def _apply(
         self,

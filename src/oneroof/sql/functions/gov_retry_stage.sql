@@ -8,6 +8,12 @@ AS $$
 DECLARE
   item bigint;
 BEGIN
+  -- Another worker's item of the same version, or another range's, is the same failure.
+  IF EXISTS (SELECT FROM public.governance_retry AS r
+             WHERE r.key_mark = public.gov_key_mark(p_key) AND r.row_xid = p_xid
+               AND split_part(r.source_name, '#', 1) = split_part(p_source, '#', 1)) THEN
+    RETURN false;
+  END IF;
   INSERT INTO public.governance_retry (worker_name, source_name, source_key, key_mark, row_xid, attempts, sqlstate, last_error)
   VALUES (p_worker, p_source, p_key, public.gov_key_mark(p_key), p_xid, 0, p_sqlstate, p_error)
   ON CONFLICT (worker_name, source_name, key_mark, row_xid) DO NOTHING

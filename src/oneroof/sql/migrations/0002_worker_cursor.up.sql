@@ -188,3 +188,5 @@ CREATE TABLE public.governance_retry (
 COMMENT ON TABLE public.governance_retry IS 'the keys of failed items beside event_pending, which may have none: done + waiting + dead = seen';
 CREATE INDEX governance_retry_due ON public.governance_retry (worker_name, source_name, next_attempt_at) WHERE state = 'waiting';
 CREATE INDEX governance_retry_dead ON public.governance_retry (worker_name, source_name) WHERE state = 'dead';
+CREATE INDEX governance_retry_state ON public.governance_retry (state, item_id);
+CREATE INDEX governance_retry_version ON public.governance_retry (key_mark, row_xid);

@@ -5,15 +5,22 @@ SELECT candidate_key, %(ruleset)s, group_key, %(scope)s, source_key, source_vers
 
 -- reseed --
 -- What is there and the same is left alone before the upsert sees it, for even an upsert that changes nothing locks its row.
+-- What another worker has changed since this one looked is newer, and is left alone as well.
 INSERT INTO public.governance_candidate_state AS c
-  (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, grain)
-SELECT DISTINCT ON (candidate_key) candidate_key, %(ruleset)s, group_key, %(scope)s, source_key, source_version, facts_hash, grain
+  (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, grain, source_snapshot_ref)
+SELECT DISTINCT ON (candidate_key) candidate_key, %(ruleset)s, group_key, %(scope)s, source_key, source_version, facts_hash, grain,
+       k.known_version
 FROM ({rows}) AS b
-WHERE (SELECT k.source_name <> %(scope)s OR k.source_key <> b.source_key
-              OR (k.facts_hash = b.facts_hash AND k.group_key = b.group_key AND k.grain = b.grain)
-       FROM public.governance_candidate_state AS k WHERE k.candidate_key = b.candidate_key) IS NOT TRUE
+LEFT JOIN LATERAL (
+  SELECT s.source_version::text AS known_version,
+         s.source_name <> %(scope)s OR s.source_key <> b.source_key
+         OR (s.facts_hash = b.facts_hash AND s.group_key = b.group_key AND s.grain = b.grain) AS is_settled
+  FROM public.governance_candidate_state AS s WHERE s.candidate_key = b.candidate_key LIMIT 1
+) AS k ON true
+WHERE k.is_settled IS NOT TRUE
 ORDER BY candidate_key, ts, place
 {upsert}
+  AND c.source_version::text = excluded.source_snapshot_ref
 
 -- upsert --
 ON CONFLICT (candidate_key) DO UPDATE

@@ -81,9 +81,10 @@ FROM leaf AS l JOIN pg_catalog.pg_class AS c ON c.oid = l.relid WHERE c.relkind 
 
 -- oldest --
 -- When the oldest transaction that may still write here began; NULL if somebody does not show when it did. Of others'
--- sessions even the type is hidden, but not the database and the user, which no auxiliary process has.
+-- sessions even the type is hidden, but not the database and the user, which no auxiliary process has. What a transaction
+-- commits that is older than the overlap is left to the frontier: this lane reads no long stretch again and again.
 SELECT CASE WHEN coalesce(bool_and(state IS NOT NULL AND state <> 'disabled'), true)
-            THEN coalesce(min(xact_start), clock_timestamp())::timestamp::text END
+            THEN greatest(coalesce(min(xact_start), clock_timestamp()), clock_timestamp() - %(overlap)s::interval)::timestamp::text END
 FROM pg_catalog.pg_stat_get_activity(NULL)
 WHERE datid = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database()) AND usesysid IS NOT NULL
   AND pid <> pg_backend_pid()

@@ -16,13 +16,14 @@ SELECT public.gov_retry_replay(%(items)s::bigint[])
 SELECT public.gov_retry_resolve(%(items)s::bigint[], %(reason)s::text)
 
 -- listing --
+-- Sorted, and not by the primary key, which would walk through all that are done.
 SELECT item_id, worker_name, source_name, source_key, state, attempts, next_attempt_at, sqlstate, last_error, died_at, resolved_by,
        resolution, created_at, updated_at
 FROM public.governance_retry
-WHERE state = ANY (%(states)s) AND (%(worker)s::text IS NULL OR worker_name = %(worker)s)
+WHERE state = ANY (%(states)s::text[]) AND (%(worker)s::text IS NULL OR worker_name = %(worker)s)
   AND (%(source)s::text IS NULL OR source_name = %(source)s OR split_part(source_name, '#', 1) = %(source)s)
   AND (%(error)s::text IS NULL OR last_error ILIKE '%%' || %(error)s || '%%' OR sqlstate = %(error)s)
-ORDER BY item_id LIMIT %(most)s
+ORDER BY item_id + 0 LIMIT %(most)s
 
 -- find --
 SELECT item_id, worker_name, source_name, source_key, state, attempts, next_attempt_at, sqlstate, last_error, died_at, resolved_by,
