@@ -151,9 +151,14 @@ def place(
 
 
 def close_window(connection: Connection, cursor: Cursor, *, phase: str) -> None:
-    """Everything below H is applied: F := H, and what was remembered below it is forgotten."""
+    """Everything below H is applied: F := H."""
     _move(connection, cursor, "close_window", phase=phase)
-    _move(connection, cursor, "prune")
+
+
+def prune(connection: Connection, cursor: Cursor, *, most: int) -> int:
+    """Forget some of what was remembered and F has passed since; how many."""
+    parameters = {"cursor": cursor.cursor_id, "frontier": cursor.frontier, "most": most}
+    return connection.execute(queries("cursor")["prune"], parameters).rowcount
 
 
 def rewind(connection: Connection, *, worker: str, source: str) -> None:

@@ -23,7 +23,7 @@ from oneroof.worker import Step
 from oneroof.workers.backfill_sweep import BackfillSweep
 from oneroof.workers.handoff_intake import HandoffIntake
 
-BUSY, BRIEF, QUIET = 0.01, 0.1, 1.0
+BUSY, BRIEF, QUIET = 0.004, 0.1, 1.0
 LONGEST_WAIT = 30.0
 PATIENCE = 60.0
 REGRESSION = "GV410"
@@ -229,12 +229,12 @@ class Lane:
             self._later(executor, idle=True)
         else:
             self.control.spend(worker, step.seen)
-            executor.not_before, executor.pause, executor.idle_at = self.control.free_at(worker), BUSY, None
+            executor.not_before, executor.pause, executor.idle_at = self.control.free_at(worker), 0.0, None
         self.tell(Report(executor.duty.executor, step=step))
 
     def _later(self, executor: Executor, *, idle: bool) -> None:
         """Nothing to do for now: longer each time."""
-        executor.pause = min(QUIET if self.endless else BRIEF, max(BUSY, executor.pause * 2))
+        executor.pause = min(QUIET if self.endless else BRIEF, executor.pause * 2 or BUSY)
         executor.not_before = time.monotonic() + executor.pause
         executor.idle_at = self._mark if idle else None
 

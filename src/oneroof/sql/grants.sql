@@ -85,6 +85,7 @@ GRANT EXECUTE ON FUNCTION public.gov_lease_claim(text, text, interval), public.g
 GRANT EXECUTE ON FUNCTION public.gov_finding_raise(text, text, text, jsonb), public.gov_finding_clear(text, text)
   TO oneroof_worker, oneroof_operator;
 GRANT EXECUTE ON FUNCTION public.gov_worker_pause(text, boolean), public.gov_policy_set(text, jsonb) TO oneroof_operator;
+GRANT EXECUTE ON FUNCTION public.gov_oldest_transaction(interval) TO oneroof_worker;
 GRANT EXECUTE ON FUNCTION public.gov_key_mark(text) TO oneroof_reader, oneroof_worker, oneroof_operator;
 GRANT EXECUTE ON FUNCTION public.gov_retry_stage(text, text, text, text, bigint, text, text),
   public.gov_retry_fail(bigint[], text, text), public.gov_retry_end(bigint[], text, text) TO oneroof_worker;

@@ -36,6 +36,9 @@ SWEEP_INTERVAL = 10.0
 SHARE = 20
 # So many at once that are all new are a backlog.
 MANY = 500
+# Pages of the walk between two looks at the newest rows, while there are any.
+BUSY_PAGES = 1_024
+PRUNE = 250
 OVERLAP = "5 seconds"
 
 
@@ -62,6 +65,7 @@ class HandoffIntake:
     _window: bool = field(default=False, init=False)
     _has_due: bool = field(default=False, init=False)
     _are_births: bool = field(default=False, init=False)
+    _is_pruned: bool = field(default=False, init=False)
     _pass_seconds: float = field(default=0.0, init=False)
     # The fast lane's pass: where it began, where it is, and where the next one has to begin.
     _since: str | None = field(default=None, init=False)
@@ -125,11 +129,20 @@ class HandoffIntake:
         if moved or far:
             return self._open(here, horizon, phase="reconciling", full=True)
         applied = self._newest(here, poison)
+        pruned = self._prune(here)
         if not self._window and self._due(here):
             self._open(here, horizon, phase="incremental", full=False)
         if applied is None or applied.read == 0:
-            return MOVED if self._window and not here.window_horizon else NOTHING
+            return MOVED if pruned or (self._window and not here.window_horizon) else NOTHING
         return Step(seen=applied.read, written=applied.written, idle=False)
+
+    def _prune(self, here: Cursor) -> bool:
+        """A little at a time, since after a busy interval it would hold up the newest rows."""
+        if self._is_pruned or here.frontier is None:
+            return False
+        gone = cursor.prune(self.connection, here, most=PRUNE)
+        self._is_pruned = gone < PRUNE
+        return gone > 0
 
     def _start(self, here: Cursor, horizon: Horizon) -> Step:
         """An inventory goes on from where its first sweep closed; a change log starts now."""
@@ -201,18 +214,20 @@ class HandoffIntake:
             return self._again(here, at, ground)
         if at["tid"] >= ground.blocks * SLOTS:
             cursor.close_window(self.connection, here, phase="incremental")
-            self._window = False
+            self._window, self._is_pruned = False, False
             self.windows_closed += 1
             return MOVED
         full = at["full"]
         # Without an upper bound: what is at or beyond H is not proven to be all there, but what is there is work.
         bounds = Bounds(frontier=None if full else here.frontier, horizon=None, fresh=tuple(at["fresh"]))
+        # While there is news the fast lane wants its turn soon.
+        reach = BUSY_PAGES if self._found_any else strip.PAGES
         piece = strip.next_piece(
             self.connection,
             self._statements.get("count", bounds.shape, compose=lambda: tail.tid_count(self.source, bounds)),
             bounds,
             first=at["tid"],
-            end=ground.blocks * SLOTS,
+            end=min(ground.blocks * SLOTS, at["tid"] + reach * SLOTS),
             wide=self._pages,
             batch=self.batch,
         )

@@ -57,5 +57,11 @@ BEGIN
     EXECUTE format('GRANT %I TO oneroof_owner WITH %s', role_name,
                    CASE WHEN modern THEN 'ADMIN TRUE, INHERIT FALSE, SET FALSE' ELSE 'ADMIN OPTION' END);
   END LOOP;
+  -- One function of the owner's tells workers when the oldest transaction began, and nothing else of other sessions. Where the
+  -- installer may not grant this it says that it does not know, and the fast lane makes do.
+  IF pg_has_role(current_user, 'pg_read_all_stats', 'MEMBER WITH ADMIN OPTION')
+     AND NOT pg_has_role('oneroof_owner', 'pg_read_all_stats', 'MEMBER') THEN
+    GRANT pg_read_all_stats TO oneroof_owner;
+  END IF;
 END
 $roles$;

@@ -50,9 +50,9 @@ SET frontier = window_horizon, passed_at = public.gov_now(), window_horizon = NU
 WHERE worker_name = %(worker)s AND source_name = %(source)s
 
 -- prune --
-DELETE FROM public.governance_open_row AS o USING public.gov_worker_cursor AS c
-WHERE c.worker_name = %(worker)s AND c.source_name = %(source)s AND o.cursor_id = c.cursor_id
-  AND o.row_xid < c.frontier::text::bigint
+DELETE FROM public.governance_open_row
+WHERE ctid = ANY (ARRAY(SELECT o.ctid FROM public.governance_open_row AS o
+                        WHERE o.cursor_id = %(cursor)s AND o.row_xid < %(frontier)s LIMIT %(most)s))
 
 -- start --
 UPDATE public.gov_worker_cursor SET frontier = %(frontier)s::xid8, frontier_at = public.gov_now(), cluster_identity = %(identity)s,
@@ -80,14 +80,7 @@ SELECT coalesce(max(pg_relation_size(l.relid) / current_setting('block_size')::b
 FROM leaf AS l JOIN pg_catalog.pg_class AS c ON c.oid = l.relid WHERE c.relkind = 'r'
 
 -- oldest --
--- When the oldest transaction that may still write here began; NULL if somebody does not show when it did. Of others'
--- sessions even the type is hidden, but not the database and the user, which no auxiliary process has. What a transaction
--- commits that is older than the overlap is left to the frontier: this lane reads no long stretch again and again.
-SELECT CASE WHEN coalesce(bool_and(state IS NOT NULL AND state <> 'disabled'), true)
-            THEN greatest(coalesce(min(xact_start), clock_timestamp()), clock_timestamp() - %(overlap)s::interval)::timestamp::text END
-FROM pg_catalog.pg_stat_get_activity(NULL)
-WHERE datid = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database()) AND usesysid IS NOT NULL
-  AND pid <> pg_backend_pid()
+SELECT public.gov_oldest_transaction(%(overlap)s::interval)::timestamp::text
 
 -- since --
 -- Where the fast lane begins, if nothing better is known: a little behind the latest row.
