@@ -294,13 +294,15 @@ def test_doc39_10_7_no_ui_scan(host: Server) -> None:
     with connect(host.dsn()) as admin:
         assert command("run", "--until-idle", dsn=worker_dsn(host)).code == 0
         admin.execute("ALTER ROLE viewer SET log_min_duration_statement = 0")
-        admin.execute("UPDATE governance_candidate_state SET dirty = true")
-        admin.execute(
-            "INSERT INTO governance_candidate_state (candidate_key, ruleset_version, group_key, source_name,"
-            " source_key, source_version, facts_hash, dirty) SELECT 'd' || n, 'none', 'g', 's', n, '3', 0, true"
-            " FROM generate_series(1, 20000) AS n"
-        )
-        admin.execute("VACUUM ANALYZE governance_candidate_state")
+        # On a connection of its own, which has told its statistics when it is closed.
+        with connect(host.dsn()) as writer:
+            writer.execute("UPDATE governance_candidate_state SET dirty = true")
+            writer.execute(
+                "INSERT INTO governance_candidate_state (candidate_key, ruleset_version, group_key, source_name,"
+                " source_key, source_version, facts_hash, dirty) SELECT 'd' || n, 'none', 'g', 's', n, '3', 0, true"
+                " FROM generate_series(1, 20000) AS n"
+            )
+            writer.execute("VACUUM ANALYZE governance_candidate_state")
         sessions = "SELECT count(*) FROM pg_stat_activity WHERE usename IN ('viewer', 'worker')"
         eventually(lambda: number(admin, sessions) == 0, what="the worker to be gone")
         before = admin.execute(scans, (list(big),)).fetchall()
