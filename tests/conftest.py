@@ -15,6 +15,7 @@ from oneroof.embedded import EmbeddedServer, find_binaries
 
 HOME = "ONEROOF_TEST_HOME"
 EVERY_VERSION = ("tests/db", "tests/migration")
+SLOW = ("tests/acceptance", "tests/faults", "tests/plans")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -82,7 +83,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         # Whole processes and whole servers take their time.
-        if item.nodeid.startswith("tests/acceptance") or "lone_bed" in getattr(item, "fixturenames", ()):
+        if item.nodeid.startswith(SLOW) or "lone_bed" in getattr(item, "fixturenames", ()):
             item.add_marker("slow")
     if not config.getoption("--soak"):
         soak = [item for item in items if item.get_closest_marker("soak")]
