@@ -15,7 +15,15 @@ from oneroof.embedded import EmbeddedServer, find_binaries
 
 HOME = "ONEROOF_TEST_HOME"
 EVERY_VERSION = ("tests/db", "tests/migration")
-SLOW = ("tests/acceptance", "tests/faults", "tests/plans")
+# Whole processes, and what changes rarely.
+SLOW = (
+    "tests/acceptance",
+    "tests/faults",
+    "tests/plans",
+    "tests/db/test_estate",
+    "tests/db/test_four_eyes",
+    "tests/migration/test_install",
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
