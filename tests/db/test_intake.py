@@ -8,7 +8,7 @@ from datetime import UTC
 import pytest
 from psycopg import sql
 
-from bed import connect, eventually
+from bed import Bed, connect, eventually
 from oneroof import lease, source
 from oneroof.db import Connection, one, queries
 from oneroof.workers import backfill_sweep, handoff_intake
@@ -128,13 +128,20 @@ def test_children_of_a_table_are_read_to_their_end(admin: Connection) -> None:
     assert one(admin, SEEN, ("parent",)) == (100,)
 
 
-def test_where_others_hide_their_transactions_nothing_better_than_an_overlap_is_known(admin: Connection) -> None:
+def test_where_others_hide_their_transactions_nothing_better_than_an_overlap_is_known(lone_bed: Bed) -> None:
     """The owner's function sees when transactions began; without that right it says that it does not know."""
     oldest = queries("cursor")["oldest"]
-    with connect(admin.info.dsn) as other, other.transaction(), admin.transaction(force_rollback=True):
+    with (
+        lone_bed.database(lone_bed.installed()) as name,
+        connect(lone_bed.dsn(name)) as admin,
+        connect(lone_bed.dsn(name)) as other,
+        other.transaction(),
+        admin.transaction(),
+    ):
         (began,) = one(other, "SELECT now()")
         admin.execute("SET LOCAL timezone = 'UTC'; SET LOCAL ROLE oneroof_worker")
-        assert one(admin, oldest, {"overlap": "1 h"})[0] <= began.astimezone(UTC).replace(tzinfo=None).isoformat(" ")
+        known = one(admin, oldest, {"overlap": "1 h"})[0]
+        assert known <= began.astimezone(UTC).replace(tzinfo=None).isoformat(" ")
         admin.execute("RESET ROLE; REVOKE pg_read_all_stats FROM oneroof_owner; SET LOCAL ROLE oneroof_worker")
         assert one(admin, oldest, {"overlap": "1 h"}) == (None,)
 
