@@ -94,12 +94,25 @@ def test_a_standby_is_read_only(lone_bed: Bed, home: Path) -> None:
             assert any(check["detail"] == "standby, read-only" for check in report.json["checks"])
 
 
-def test_a_full_disk_during_the_build_leaves_nothing(home: Path) -> None:
-    """The tables are on a file system that fills up: exit 4, nothing remains, and a smaller estate fits afterwards."""
-    probe = subprocess.run(["unshare", "-Urm", "true"], capture_output=True, check=False)
-    if probe.returncode != 0:
+def on_a_small_disk(script: str, home: Path) -> list[str]:
+    """Run a script where it may mount a file system of its own at `home/small`; the lines that it printed."""
+    if subprocess.run(["unshare", "-Urm", "true"], capture_output=True, check=False).returncode != 0:
         pytest.skip("this machine does not let a process mount a file system of its own")
     (home / "small").mkdir()
+    ran = subprocess.run(
+        ["unshare", "-Urm", sys.executable, "-c", script, str(home)],
+        env=environment(None, None),
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout.splitlines()
+
+
+def test_a_full_disk_during_the_build_leaves_nothing(home: Path) -> None:
+    """The tables are on a file system that fills up: exit 4, nothing remains, and a smaller estate fits afterwards."""
     script = textwrap.dedent(
         """
         import subprocess, sys
@@ -122,16 +135,7 @@ def test_a_full_disk_during_the_build_leaves_nothing(home: Path) -> None:
                     print(connection.execute(count).fetchone()[0])
         """
     )
-    ran = subprocess.run(
-        ["unshare", "-Urm", sys.executable, "-c", script, str(home)],
-        env=environment(None, None),
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stderr
-    full, left, fits, there = ran.stdout.splitlines()
+    full, left, fits, there = on_a_small_disk(script, home)
     assert full.startswith("4 oneroof: building the estate: the server's disk is full")
     assert left == "0"
     assert fits.startswith("0 ")
@@ -220,10 +224,6 @@ def test_the_server_goes_with_its_last_user(home: Path) -> None:
 
 def test_a_full_disk_pauses_a_sweep_which_goes_on_by_itself(home: Path) -> None:
     """The candidates' file system is full: the run says so and waits; when there is room again it ends its work."""
-    probe = subprocess.run(["unshare", "-Urm", "true"], capture_output=True, check=False)
-    if probe.returncode != 0:
-        pytest.skip("this machine does not let a process mount a file system of its own")
-    (home / "small").mkdir()
     script = textwrap.dedent(
         """
         import subprocess, sys
@@ -268,13 +268,4 @@ def test_a_full_disk_pauses_a_sweep_which_goes_on_by_itself(home: Path) -> None:
                 print(admin.execute(done).fetchone()[0])
         """
     )
-    ran = subprocess.run(
-        ["unshare", "-Urm", sys.executable, "-c", script, str(home)],
-        env=environment(None, None),
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.splitlines() == ["waits True", "0", "True"]
+    assert on_a_small_disk(script, home) == ["waits True", "0", "True"]
