@@ -8,22 +8,22 @@ the frontier to a horizon H fixed at its start; `window_at` is where in it to go
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 from weakref import WeakKeyDictionary
 
+from psycopg import sql
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
-from oneroof.db import Connection, one, queries
+from oneroof.db import Answer, Connection, one, queries
 from oneroof.source import Source
 
-T = TypeVar("T")
 _identities: WeakKeyDictionary[Connection, str] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """A row of `gov_worker_cursor`; xids as integers, timestamps as PostgreSQL writes them (some fit no other type)."""
+    """What `gov_cursor_read` answers; xids as integers, timestamps as PostgreSQL writes them (some fit no type)."""
 
     cursor_id: int
     worker_name: str
@@ -76,16 +76,24 @@ def read_identity(connection: Connection) -> str:
 
 def read_ground(connection: Connection, source: Source) -> Ground:
     """See where the rows lie now."""
-    return _one_of(connection, Ground, "ground", {"relation": source.table.as_string(connection)})
+    with connection.cursor(row_factory=class_row(Ground)) as rows:
+        found = rows.execute(queries("cursor")["ground"], {"relation": source.table.as_string(connection)}).fetchone()
+    assert found is not None
+    return found
 
 
-def read(connection: Connection, *, worker: str, source: str) -> Cursor:
-    """The cursor, made if it is the first time; call it in a transaction."""
-    parameters = {"worker": worker, "source": source}
-    found = _read(connection, Cursor, "read", parameters)
-    if found is None:
-        connection.execute(queries("cursor")["ensure"], parameters)
-    return found or _one_of(connection, Cursor, "read", parameters)
+def reading(*, worker: str, source: str) -> sql.Composed:
+    """The statement that reads the cursor, and makes it if it is the first time."""
+    return sql.SQL(queries("cursor")["read"]).format(worker=worker, source=source)
+
+
+def read(answer: Answer) -> Cursor:
+    """The cursor from the last answer to a message that ended with reading it."""
+    while answer.nextset():
+        pass
+    row = answer.fetchone()
+    assert row is not None
+    return Cursor(*row)
 
 
 def open_window(
@@ -175,14 +183,3 @@ def _move(connection: Connection, cursor: Cursor, how: str, **parameters: Any) -
 
 def _json(value: dict[str, Any] | None) -> Jsonb | None:
     return None if value is None else Jsonb(value)
-
-
-def _read(connection: Connection, kind: type[T], query: str, parameters: dict[str, Any]) -> T | None:
-    with connection.cursor(row_factory=class_row(kind)) as rows:
-        return rows.execute(queries("cursor")[query], parameters).fetchone()
-
-
-def _one_of(connection: Connection, kind: type[T], query: str, parameters: dict[str, Any]) -> T:
-    found = _read(connection, kind, query, parameters)
-    assert found is not None
-    return found

@@ -29,8 +29,11 @@ logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 OLDEST = 15
 NEWEST = 18
+PREPARE_AFTER = 2
+PREPARED_MOST = 500
 
 Connection = psycopg.Connection[TupleRow]
+Answer = psycopg.Cursor[TupleRow]
 _NAME = re.compile(r"^-- (?P<name>[a-z_]+) --$(?P<body>.*?)(?=^-- [a-z_]+ --$|\Z)", re.MULTILINE | re.DOTALL)
 
 
@@ -50,7 +53,7 @@ class Server:
 
 
 def connect(dsn: str, *, settings: Settings, application: str = "oneroof") -> Connection:
-    """Open a connection, or say in one sentence why not. Behind a pooler nothing is prepared."""
+    """Open a connection, or say in one sentence why not. Nothing is prepared, since there may be a pooler between."""
     try:
         connection = psycopg.connect(
             dsn,
@@ -74,6 +77,15 @@ def connect(dsn: str, *, settings: Settings, application: str = "oneroof") -> Co
             hint="check --dsn or ONEROOF_DSN; without either, oneroof starts its embedded server",
         ) from None
     return connection
+
+
+def allow_preparing(connection: Connection) -> None:
+    """Let statements that come again and again be prepared, unless a pooler stands between: the process number that one
+    tells at the start is made up.
+    """
+    (process,) = one(connection, "SELECT pg_catalog.pg_backend_pid()")
+    if process == connection.info.backend_pid:
+        connection.prepare_threshold, connection.prepared_max = PREPARE_AFTER, PREPARED_MOST
 
 
 def leave(connection: Connection) -> None:
@@ -121,8 +133,10 @@ def transaction(
     lock_timeout: float | None = None,
     search_path: str = "pg_catalog, pg_temp",
     settings: Mapping[str, str] | None = None,
-) -> Iterator[Connection]:
-    """One transaction with its role and limits; a failure leaves nothing and says what was being done.
+    first: sql.Composed | None = None,
+) -> Iterator[Answer]:
+    """One transaction with its role and limits; a failure leaves nothing and says what was being done. What it has to
+    say `first` goes in one message with BEGIN and the settings, and its answer is the last of that message's.
 
     Names of ours are qualified, so that nothing planted in `public` is ever taken for a function or operator of
     PostgreSQL's; only who builds a whole schema (the estate) asks for another search path.
@@ -138,23 +152,33 @@ def transaction(
     words |= settings or {}
     if role is not None:
         words["role"] = role
-    with saying(doing), connection.transaction():
-        _set_local(connection, words)
-        yield connection
+    message = [sql.SQL("BEGIN"), _settings(tuple(words.items())), *([] if first is None else [first])]
+    with saying(doing), _committing(connection, sql.SQL("; ").join(message)) as answer:
+        yield answer
 
 
-def _set_local(connection: Connection, words: Mapping[str, str]) -> None:
-    """Set for the length of the transaction, all in one message."""
-    connection.execute(_settings(tuple(words.items())))
+@contextmanager
+def _committing(connection: Connection, beginning: sql.Composed) -> Iterator[Answer]:
+    try:
+        yield connection.execute(beginning, prepare=False)
+        ended = connection.execute("COMMIT", prepare=False)
+    except BaseException:
+        # What a cut connection cannot take back, the server does.
+        with suppress(psycopg.Error):
+            connection.execute("ROLLBACK", prepare=False)
+        raise
+    # A failure that somebody swallowed in there must not pass for a commit.
+    if ended.statusmessage != "COMMIT":
+        raise Wrong("the transaction had failed, and nothing of it was kept")
 
 
 @cache
-def _settings(words: tuple[tuple[str, str], ...]) -> bytes:
+def _settings(words: tuple[tuple[str, str], ...]) -> sql.SQL:
     calls = [
         sql.SQL("pg_catalog.set_config({}, {}, true)").format(sql.Literal(name), sql.Literal(value))
         for name, value in words
     ]
-    return sql.SQL("SELECT {}").format(sql.SQL(", ").join(calls)).as_bytes(None)
+    return sql.SQL(sql.SQL("SELECT {}").format(sql.SQL(", ").join(calls)).as_string(None))
 
 
 def one(connection: Connection, query: str, parameters: Any = None) -> TupleRow:

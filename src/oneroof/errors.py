@@ -79,6 +79,8 @@ def from_database(error: psycopg.Error, doing: str) -> OneroofError:
             return Refused(f"{doing}: {sentence}", hint=hint or "oneroof person list shows who may")
         case _ if error.sqlstate == "GV403":
             return Refused(sentence, hint=hint)
+        case _ if error.sqlstate == "GV409":
+            return HeldElsewhere(sentence, hint=hint)
         case pg.UndefinedTable() | pg.UndefinedFunction() if _OURS.search(sentence):
             return Unavailable(f"{doing}: oneroof is no longer installed here ({sentence})", hint="oneroof install")
         case pg.DiskFull():

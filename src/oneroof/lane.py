@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from oneroof import findings, lease, retry
 from oneroof.control import Control
-from oneroof.db import Connection, leave, transaction
+from oneroof.db import Connection, allow_preparing, leave, transaction
 from oneroof.errors import HeldElsewhere, OneroofError, Unavailable
 from oneroof.lease import Lease
 from oneroof.source import Source
@@ -27,6 +27,7 @@ BUSY, BRIEF, QUIET = 0.004, 0.1, 1.0
 LONGEST_WAIT = 30.0
 PATIENCE = 60.0
 REGRESSION = "GV410"
+WORKER = "oneroof_worker"
 Worker = BackfillSweep | HandoffIntake
 
 
@@ -153,6 +154,7 @@ class Lane:
                 self.stop.wait(wait)
                 wait = min(5.0, wait * 1.5)
             else:
+                allow_preparing(self.connection)
                 for executor in self.executors:
                     if executor.running is not None:
                         executor.running.connection = self.connection
@@ -291,13 +293,13 @@ class Lane:
             self.tell(Report(executor.duty.executor, what=why))
 
     def _find(self, connection: Connection, kind: str, executor: Executor, why: str) -> None:
-        with transaction(connection, doing="raising a finding", role="oneroof_worker", lock_timeout=2):
+        with transaction(connection, doing="raising a finding", role=WORKER, lock_timeout=2):
             subject = executor.duty.executor
             details = {"worker": executor.duty.worker, "source": executor.duty.scope, "instance": self.instance}
             findings.raise_finding(connection, kind, subject=subject, title=why, details=details)
 
     def _clear(self, connection: Connection, executor: Executor, *kinds: str) -> None:
-        with transaction(connection, doing="closing a finding", role="oneroof_worker", lock_timeout=2):
+        with transaction(connection, doing="closing a finding", role=WORKER, lock_timeout=2):
             for kind in kinds:
                 findings.clear_finding(connection, kind, subject=executor.duty.executor)
 
@@ -309,8 +311,9 @@ class Lane:
         executor.ticked = now
         resting = "warn" if executor.trouble else status
         try:
-            with transaction(connection, doing=f"ticking {running.name}", role="oneroof_worker", lock_timeout=2):
-                lease.hold(connection, running.lease, status=resting)
+            first = lease.fence(running.lease, status=resting)
+            with transaction(connection, doing=f"ticking {running.name}", role=WORKER, lock_timeout=2, first=first):
+                pass
         except HeldElsewhere as held:
             self._held(connection, executor, held)
 

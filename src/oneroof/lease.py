@@ -1,8 +1,8 @@
 """Leases and ticks on the host's `queue_heartbeat` (doc 39 §39.6): one writer per worker and source.
 
 An executor is `worker[:source]`. Each claim is a new term with an owner word of its own, so a ghost of an earlier
-term renews nothing. Only the server's clock counts. The fence is `hold`: every batch's transaction calls it first and
-keeps its row lock to the end, so whoever lost the lease commits nothing (promises 7 and 8).
+term renews nothing. Only the server's clock counts. The fence is a statement that every batch's transaction
+begins with; it keeps its row lock to the end, so whoever lost the lease commits nothing (promises 7 and 8).
 """
 
 from __future__ import annotations
@@ -10,13 +10,12 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass
 
-import psycopg
+from psycopg import sql
 
 from oneroof.db import Connection, one, queries, transaction
 from oneroof.errors import HeldElsewhere
 
 TTL = 30.0
-LOST = "GV409"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +48,9 @@ def claim(connection: Connection, executor: str, *, instance: str, ttl: float = 
     return lease
 
 
-def hold(connection: Connection, lease: Lease, *, status: str = "ok") -> None:
-    """The fence: inside a transaction, before its work; raises if the lease is not ours any more."""
-    try:
-        connection.execute(
-            queries("lease")["hold"], {"executor": lease.executor, "owner": lease.owner, "status": status}
-        )
-    except psycopg.Error as error:
-        if error.sqlstate == LOST:
-            raise HeldElsewhere(
-                f"the lease of {lease.executor} was lost", hint="another instance has taken over"
-            ) from None
-        raise
+def fence(lease: Lease, *, status: str = "ok") -> sql.Composed:
+    """What a transaction has to say first; it fails as held elsewhere if the lease is not ours."""
+    return sql.SQL(queries("lease")["hold"]).format(executor=lease.executor, owner=lease.owner, status=status)
 
 
 def release(connection: Connection, lease: Lease) -> bool:

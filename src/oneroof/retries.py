@@ -27,11 +27,11 @@ class Retries:
 
     def run_once(self, connection: Connection, held: Lease) -> Step:
         """Try what is due; the one that fails again is found by halving, and waits longer or is dead."""
-        doing = f"trying again in {self.name}"
+        who = {"worker": self.worker, "source": self.name, "doing": f"trying again in {self.name}"}
         return isolating(
             self.width,
-            lambda: fenced(connection, held, lambda: self._again(connection), doing=doing),
-            lambda error: fenced(connection, held, lambda: self._fail(connection, error), doing=doing),
+            lambda: fenced(connection, held, lambda _: self._again(connection), **who),
+            lambda error: fenced(connection, held, lambda _: self._fail(connection, error), **who),
         )
 
     def _due(self, connection: Connection) -> dict[int, str]:

@@ -127,26 +127,31 @@ def keyset_end(source: Source, stretch: Range) -> sql.Composed:
     One row: rows, those of them below %(below)s, the last row's columns, and those of the latest one to be believed.
     """
     names = keyset_columns(source, stretch.part)
-    columns = [_column(name) for name in names]
-    last = [sql.SQL("(array_agg(c{}))[count(*)]::text").format(sql.SQL(str(i))) for i in range(len(names))]
-    mark = [
-        sql.SQL("(array_agg(c{}) FILTER (WHERE believed))[count(*) FILTER (WHERE believed)]::text").format(
-            sql.SQL(str(i))
+    # In the order of their timestamps those to be believed come first, but for -infinity.
+    believed = (
+        sql.SQL("count(*) FILTER (WHERE c0 <= {})").format(_latest(source))
+        if stretch.part == DATED and source.timestamp_column
+        else sql.SQL("0")
+    )
+    last, mark = (
+        sql.SQL("ARRAY[{}]").format(
+            sql.SQL(", ").join(
+                sql.SQL("(array_agg({}))[{}]::text").format(sql.SQL(f"c{i}"), at) for i in range(len(names))
+            )
         )
-        for i in range(len(names))
-    ]
+        for at in (sql.SQL("count(*)"), believed)
+    )
     return sql.SQL(
         """SELECT count(*), count(*) FILTER (WHERE NOT {beyond}), {last}, {mark}
-FROM (SELECT {columns}, s.xmin AS version, {believed} AS believed FROM {table} AS s
+FROM (SELECT {columns}, s.xmin AS version FROM {table} AS s
       WHERE {where} ORDER BY {order} LIMIT %(batch)s) AS batch"""
     ).format(
-        last=sql.SQL("ARRAY[{}]").format(sql.SQL(", ").join(last)),
-        mark=sql.SQL("ARRAY[{}]").format(sql.SQL(", ").join(mark)),
+        last=last,
+        mark=mark,
         columns=sql.SQL(", ").join(
-            sql.SQL("{} AS c{}").format(column, sql.SQL(str(i))) for i, column in enumerate(columns)
+            sql.SQL("{} AS c{}").format(_column(name), sql.SQL(str(i))) for i, name in enumerate(names)
         ),
         beyond=_not_before("below", of=sql.SQL("version")),
-        believed=_believed(source),
         table=source.table,
         where=_stretch(source, stretch),
         # The rows without a timestamp are together in the index, in the order of their keys.

@@ -14,8 +14,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from oneroof import lease, retry
+from psycopg import sql
+
+from oneroof import cursor, lease, retry
 from oneroof.batch import NO_RULESET
+from oneroof.cursor import Cursor
 from oneroof.db import Connection, transaction
 from oneroof.errors import OneroofError
 from oneroof.lease import Lease
@@ -71,8 +74,14 @@ class Run:
         }
 
 
-def fenced(connection: Connection, held: Lease, batch: Callable[[], T], *, doing: str) -> T:
-    """Run a batch in one transaction behind the fence, as the worker's role, each statement within the limit."""
+def fenced(
+    connection: Connection, held: Lease, batch: Callable[[Cursor], T], *, worker: str, source: str, doing: str
+) -> T:
+    """Run a batch from its cursor on in one transaction behind the fence, as the worker's role, each statement within
+    the limit.
+    """
+    settings = {**_SETTINGS, "idle_in_transaction_session_timeout": f"{int(held.ttl * 500)}ms"}
+    first = sql.SQL("; ").join([lease.fence(held), cursor.reading(worker=worker, source=source)])
     for attempt in range(1, ATTEMPTS + 1):
         try:
             with transaction(
@@ -82,10 +91,10 @@ def fenced(connection: Connection, held: Lease, batch: Callable[[], T], *, doing
                 statement_timeout=READ_LIMIT,
                 lock_timeout=READ_LIMIT / 2,
                 # A zombie's locks must go before its lease runs out.
-                settings={**_SETTINGS, "idle_in_transaction_session_timeout": f"{int(held.ttl * 500)}ms"},
-            ):
-                lease.hold(connection, held)
-                return batch()
+                settings=settings,
+                first=first,
+            ) as answer:
+                return batch(cursor.read(answer))
         except OneroofError as error:
             if attempt == ATTEMPTS or retry.kind_of(error) != retry.AGAIN:
                 raise

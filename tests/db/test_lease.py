@@ -9,11 +9,13 @@ import pytest
 
 from bed import connect, set_clock
 from oneroof import lease
+from oneroof.cursor import Cursor
 from oneroof.db import Connection
 from oneroof.errors import HeldElsewhere
 from oneroof.worker import fenced
 
 EXECUTOR = "gov_backfill_sweep:birth_registry"
+WORKING = {"worker": "gov_backfill_sweep", "source": "birth_registry", "doing": "working"}
 
 
 @pytest.fixture
@@ -32,8 +34,8 @@ def test_a_held_lease_is_refused_until_it_runs_out(pair: tuple[Connection, Conne
     second = lease.claim(two, EXECUTOR, instance="b")
     assert second.owner.startswith("b/")
     with pytest.raises(HeldElsewhere, match="was lost"):
-        fenced(one, first, lambda: None, doing="working")
-    assert fenced(two, second, lambda: 42, doing="working") == 42
+        fenced(one, first, lambda _: None, **WORKING)
+    assert fenced(two, second, lambda _: 42, **WORKING) == 42
 
 
 def test_a_zombie_commits_nothing(pair: tuple[Connection, Connection]) -> None:
@@ -43,11 +45,11 @@ def test_a_zombie_commits_nothing(pair: tuple[Connection, Connection]) -> None:
     set_clock(one, "31 seconds")
     second = lease.claim(two, EXECUTOR, instance="same")
 
-    def effect() -> None:
+    def effect(_: Cursor) -> None:
         one.execute("INSERT INTO gov_worker_cursor (worker_name, source_name) VALUES ('zombie', 'zombie')")
 
     with pytest.raises(HeldElsewhere):
-        fenced(one, first, effect, doing="working")
+        fenced(one, first, effect, **WORKING)
     assert lease.release(one, first) is False
     assert one.execute("SELECT count(*) FROM gov_worker_cursor").fetchone() == (0,)
     assert lease.release(two, second) is True
@@ -59,7 +61,7 @@ def test_a_tick_keeps_the_lease(pair: tuple[Connection, Connection]) -> None:
     one, two = pair
     held = lease.claim(one, EXECUTOR, instance="a")
     set_clock(one, "20 seconds")
-    fenced(one, held, lambda: None, doing="working")
+    fenced(one, held, lambda _: None, **WORKING)
     set_clock(one, "40 seconds")
     with pytest.raises(HeldElsewhere):
         lease.claim(two, EXECUTOR, instance="b")

@@ -84,6 +84,7 @@ def accounts(connection: Connection, worker: str) -> tuple[int, int, int]:
 
 def test_a_poison_row_leaves_its_batch_and_the_rest_goes_on(admin: Connection) -> None:
     """The window closes, everything else has a candidate, and done + waiting + dead = seen."""
+    stop_clock(admin, seconds=0)
     key = poison(admin)
     (rows,) = one(admin, "SELECT count(*) FROM birth_registry")
     steps = run_out(sweeper(admin))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from psycopg import errors as pg
 from psycopg import sql
@@ -34,6 +34,7 @@ BATCH = 5_000
 # After so many batches in a row that met a known key, upserts are the rule.
 PATIENCE = 3
 PAGES = "pages"
+T = TypeVar("T")
 _ALL = Bounds(frontier=None, horizon=None)
 
 
@@ -75,17 +76,16 @@ class BackfillSweep:
     def cut(self, shares: int) -> int:
         """Go on in so many ranges; how many there are now, 0 where the sweep is done or cannot be cut."""
 
-        def plan() -> int:
-            here = cursor.read(self.connection, worker=NAME, source=self.name)
+        def plan(here: Cursor) -> int:
             if here.frontier is not None or "ranges" in here.metadata:
                 return len(ranges.names(self.connection, worker=NAME, source=self.name))
             if here.window_horizon is None:
                 self._open(here)
-                here = cursor.read(self.connection, worker=NAME, source=self.name)
+                here = replace(here, window_horizon=here.horizon)
             blocks = cursor.read_ground(self.connection, self.source).blocks
             return ranges.cut(self.connection, here, self.source, shares=shares, blocks=blocks)
 
-        return fenced(self.connection, self.lease, plan, doing=f"cutting {self.name}")
+        return self._behind_fence(plan, doing="cutting")
 
     def _optimistically(self) -> Step:
         if self._known_keys < PATIENCE:
@@ -101,13 +101,16 @@ class BackfillSweep:
         return self._fenced(self._reseed)
 
     def _fenced(self, put: Put) -> Step:
-        step = fenced(self.connection, self.lease, lambda: self._next(put), doing=f"sweeping {self.name}")
+        step = self._behind_fence(lambda here: self._next(here, put), doing="sweeping")
         self.run = self._draft
         return step
 
-    def _next(self, put: Put) -> Step:
+    def _behind_fence(self, batch: Callable[[Cursor], T], *, doing: str) -> T:
+        who = {"worker": NAME, "source": self.name, "doing": f"{doing} {self.name}"}
+        return fenced(self.connection, self.lease, batch, **who)
+
+    def _next(self, here: Cursor, put: Put) -> Step:
         self._draft = self.run
-        here = cursor.read(self.connection, worker=NAME, source=self.name)
         self._has_due = here.has_due
         if here.window_horizon is None:
             return NOTHING if here.frontier is not None else self._open(here)
@@ -152,7 +155,7 @@ class BackfillSweep:
             written = put(covered, covered.parameters())
         full, undated_next = read == self._width.now, part == DATED and upto is None
         at = {"part": part, "after": last, "upto": upto} if full else {"part": UNDATED}
-        marked = part == DATED and mark[0] is not None
+        marked = part == DATED and mark[0] not in (None, "-infinity")
         watermark = (mark[0], mark[1] if len(mark) == 2 else json.dumps(mark[1:])) if marked else None
         self._advance(here, at=at, seen=written if known else counted, written=written, watermark=watermark)
         if not full and not undated_next:

@@ -84,18 +84,22 @@ class HandoffIntake:
 
     def run_once(self) -> Step:
         """The newest rows, then a piece of the frontier's window if one is open, then what failed before and is due."""
-        fast = isolating(self._width, lambda: self._hoping(self._fast), lambda e: self._fenced(lambda: self._fast(e)))
+        fast = isolating(
+            self._width, lambda: self._hoping(self._fast), lambda e: self._fenced(lambda here: self._fast(here, e))
+        )
         slow = NOTHING
         if self._window:
             slow = isolating(
-                self._pages, lambda: self._hoping(self._frontier), lambda e: self._fenced(lambda: self._frontier(e))
+                self._pages,
+                lambda: self._hoping(self._frontier),
+                lambda e: self._fenced(lambda here: self._frontier(here, e)),
             )
         again = self._retries.run_once(self.connection, self.lease) if self._has_due else NOTHING
         if fast.idle and slow.idle:
             return again
         return Step(seen=fast.seen + slow.seen, written=fast.written + slow.written, idle=False)
 
-    def _hoping(self, piece: Callable[[], Step]) -> Step:
+    def _hoping(self, piece: Callable[[Cursor], Step]) -> Step:
         """In a backlog of births a plain insert is tried first; a key that is there makes it an upsert."""
         if self._are_births:
             try:
@@ -106,18 +110,18 @@ class HandoffIntake:
                 self._are_births = False
         return self._fenced(piece)
 
-    def _fenced(self, piece: Callable[[], Step]) -> Step:
-        def drafted() -> Step:
+    def _fenced(self, piece: Callable[[Cursor], Step]) -> Step:
+        def drafted(here: Cursor) -> Step:
             self._draft = self.run
-            return piece()
+            return piece(here)
 
-        step = fenced(self.connection, self.lease, drafted, doing=f"tailing {self.name}")
+        who = {"worker": NAME, "source": self.name, "doing": f"tailing {self.name}"}
+        step = fenced(self.connection, self.lease, drafted, **who)
         self.run = self._draft
         return step
 
-    def _fast(self, poison: OneroofError | None = None) -> Step:
+    def _fast(self, here: Cursor, poison: OneroofError | None = None) -> Step:
         """Whatever is new by its timestamp; and see whether a window is open or due."""
-        here = cursor.read(self.connection, worker=NAME, source=self.name)
         horizon = cursor.read_horizon(self.connection, here)
         self._window, self._has_due = here.window_horizon is not None, here.has_due
         if here.frontier is None and here.window_horizon is None:
@@ -201,10 +205,9 @@ class HandoffIntake:
             self._noted = False
         return done
 
-    def _frontier(self, poison: OneroofError | None = None) -> Step:
+    def _frontier(self, here: Cursor, poison: OneroofError | None = None) -> Step:
         """The next piece of the window; the window closes at the end of the table."""
         began = time.monotonic()
-        here = cursor.read(self.connection, worker=NAME, source=self.name)
         if here.window_horizon is None:
             self._window = False
             return NOTHING

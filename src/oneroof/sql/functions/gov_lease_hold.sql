@@ -12,7 +12,7 @@ BEGIN
   SET last_tick_at = at, last_tick_status = p_status, ticks_total = ticks_total + 1, updated_at = at
   WHERE executor_name = p_executor AND lease_owner = p_owner;
   IF NOT FOUND THEN
-    RAISE EXCEPTION 'the lease of % is no longer %''s', p_executor, p_owner USING ERRCODE = 'GV409';
+    RAISE EXCEPTION 'the lease of % was lost', p_executor USING ERRCODE = 'GV409', HINT = 'another instance has taken over';
   END IF;
 END
 $$;

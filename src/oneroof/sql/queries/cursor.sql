@@ -1,19 +1,8 @@
 -- identity --
 SELECT (SELECT system_identifier::text FROM pg_control_system()) || '/' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)
 
--- ensure --
-INSERT INTO public.gov_worker_cursor (worker_name, source_name) VALUES (%(worker)s, %(source)s) ON CONFLICT DO NOTHING
-
 -- read --
-SELECT cursor_id, worker_name, source_name, phase, last_watermark_ts::text, last_watermark_id, watermark_text, frontier::text::bigint AS frontier,
-       window_horizon::text::bigint AS window_horizon, window_at, cluster_identity, events_seen, metadata,
-       coalesce(extract(epoch FROM public.gov_now() - coalesce(passed_at, frontier_at)), 1e9)::float8 AS rested,
-       EXISTS (SELECT FROM public.governance_retry AS r
-               WHERE r.worker_name = c.worker_name AND r.source_name = c.source_name AND r.state = 'waiting'
-                 AND r.next_attempt_at <= (SELECT public.gov_now())) AS has_due,
-       pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS horizon,
-       pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS next_xid
-FROM public.gov_worker_cursor AS c WHERE worker_name = %(worker)s AND source_name = %(source)s
+SELECT * FROM public.gov_cursor_read({worker}, {source})
 
 -- open_window --
 UPDATE public.gov_worker_cursor
