@@ -26,8 +26,8 @@ FORGET = 2**62
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What a batch did: rows read, those of them that count, candidates written, our own rows among them, and the
-    latest row to be believed: NULL, infinity and what is beyond now + 5 min mark nothing.
+    """What a batch did: rows read, those of them that count, candidates written, our own rows among them, the latest
+    row to be believed (NULL, infinity and what is beyond now + 5 min mark nothing), and who wrote the rows.
     """
 
     read: int
@@ -36,6 +36,7 @@ class Applied:
     own: int
     mark_ts: str | None
     mark_key: str | None
+    xids: list[int]
 
 
 class Statements:

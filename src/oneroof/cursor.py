@@ -62,6 +62,15 @@ class Ground:
     files: str
 
 
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """The last remembered version that was forgotten, and how many were with it."""
+
+    xid: int = 0
+    mark: str = ""
+    gone: int = 0
+
+
 def read_horizon(connection: Connection, cursor: Cursor) -> Horizon:
     """H as it was when the cursor was read, before any row that it bounds."""
     return Horizon(xid=cursor.horizon, next=cursor.next_xid, identity=read_identity(connection))
@@ -163,10 +172,11 @@ def close_window(connection: Connection, cursor: Cursor, *, phase: str) -> None:
     _move(connection, cursor, "close_window", phase=phase)
 
 
-def prune(connection: Connection, cursor: Cursor, *, most: int) -> int:
-    """Forget some of what was remembered and F has passed since; how many."""
-    parameters = {"cursor": cursor.cursor_id, "frontier": cursor.frontier, "most": most}
-    return connection.execute(queries("cursor")["prune"], parameters).rowcount
+def prune(connection: Connection, cursor: Cursor, *, behind: Pruned, most: int) -> Pruned:
+    """Forget some of what was remembered and F has passed since; how many, and how far it came."""
+    parameters = {"cursor": cursor.cursor_id, "frontier": cursor.frontier, "xid": behind.xid, "mark": behind.mark}
+    row = connection.execute(queries("cursor")["prune"], {**parameters, "most": most}).fetchone()
+    return Pruned() if row is None else Pruned(*row)
 
 
 def rewind(connection: Connection, *, worker: str, source: str) -> None:

@@ -1,6 +1,7 @@
 """A lane: one connection, one thread, some executors in turn, each behind a lease of its own (doc 39 §39.6).
 
-A busy executor is called again at once, a quiet one ever more rarely, down to once a second. A lost connection is
+A busy executor is called again at once, a quiet one ever more rarely, down to once a second, and together with others
+that are nearly due. A lost connection is
 opened again; a full disk is waited for; an executor whose source cannot be read ticks with `warn`, leaves a finding and
 is tried again ever more rarely: sick is not dead. One whose lease is held elsewhere is left to the holder.
 """
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -23,7 +24,9 @@ from oneroof.worker import Step
 from oneroof.workers.backfill_sweep import BackfillSweep
 from oneroof.workers.handoff_intake import HandoffIntake
 
-BUSY, BRIEF, QUIET = 0.004, 0.1, 1.0
+BUSY, ASIDE, BRIEF, QUIET = 0.002, 0.01, 0.1, 1.0
+# The pause grows with the time since there was news, of which it is one part in so many.
+CALMING = 4
 LONGEST_WAIT = 30.0
 PATIENCE = 60.0
 REGRESSION = "GV410"
@@ -62,6 +65,7 @@ class Executor:
     failures: int = 0
     not_before: float = 0.0
     pause: float = 0.0
+    worked: float = field(default_factory=time.monotonic)
     ticked: float = 0.0
     # The activity of all lanes when this one was last found to have nothing to do; None if it had.
     idle_at: int | None = None
@@ -119,7 +123,7 @@ class Lane:
         try:
             connection = self._connected()
             self._arrange(connection)
-            for executor in self.executors:
+            for executor in self._in_turn():
                 if not self.stop.is_set():
                     self._turn(connection, executor)
             self.control.watch(connection)
@@ -134,6 +138,14 @@ class Lane:
                 raise
             return False
         return True
+
+    def _in_turn(self) -> Iterator[Executor]:
+        """Each once, and whoever had news a moment ago again after every other one: it does not wait for them all."""
+        for executor in list(self.executors):
+            yield executor
+            latest = max(self.executors, key=lambda each: each.worked)
+            if latest is not executor and time.monotonic() - latest.worked < BRIEF:
+                yield latest
 
     def _until_next(self) -> float:
         soonest = min((executor.not_before for executor in self.executors), default=0.0) - time.monotonic()
@@ -187,7 +199,7 @@ class Lane:
 
     def _turn(self, connection: Connection, executor: Executor) -> None:
         worker, now = executor.duty.worker, time.monotonic()
-        if now < executor.not_before:
+        if now < executor.not_before - executor.pause / CALMING:
             self._tick(connection, executor)
             return
         asked = self.control.ask(connection, worker)
@@ -212,9 +224,11 @@ class Lane:
         return executor.running is None and any(other.running is not None and other.idle_at is None for other in others)
 
     def _work(self, connection: Connection, executor: Executor) -> None:
-        worker, began = executor.duty.worker, time.monotonic()
+        worker, now = executor.duty.worker, time.monotonic()
         try:
-            step = self._started(connection, executor).run_once()
+            running = self._started(connection, executor)
+            running.pressed = pressed = any(now - other.worked < BRIEF for other in self.executors)
+            step = running.run_once()
         except HeldElsewhere as held:
             self._held(connection, executor, held)
             return
@@ -224,7 +238,7 @@ class Lane:
                 raise
             self._sicken(connection, executor, error)
             return
-        self._lost_since, executor.ticked = None, began
+        self._lost_since, executor.ticked = None, now
         self.control.note(worker, failed=False)
         self._recover(connection, executor)
         if step.idle:
@@ -232,12 +246,18 @@ class Lane:
         else:
             self.control.spend(worker, step.seen)
             executor.not_before, executor.pause, executor.idle_at = self.control.free_at(worker), 0.0, None
+            if step.seen:
+                executor.worked = time.monotonic()
+            elif pressed and now - executor.worked >= BRIEF:
+                # A walk over what is known can wait a little for those with news.
+                executor.not_before = max(executor.not_before, time.monotonic() + ASIDE)
         self.tell(Report(executor.duty.executor, step=step))
 
     def _later(self, executor: Executor, *, idle: bool) -> None:
         """Nothing to do for now: longer each time."""
-        executor.pause = min(QUIET if self.endless else BRIEF, executor.pause * 2 or BUSY)
-        executor.not_before = time.monotonic() + executor.pause
+        now = time.monotonic()
+        executor.pause = max(BUSY, min(QUIET if self.endless else BRIEF, (now - executor.worked) / CALMING))
+        executor.not_before = now + executor.pause
         executor.idle_at = self._mark if idle else None
 
     def _started(self, connection: Connection, executor: Executor) -> Worker:

@@ -90,7 +90,7 @@ class Supervisor:
                 return
             if self.mode == "until idle" and self._control.policies and not self._control.gate_open:
                 raise Refused(f"the gate {GATE} was closed", hint=f"oneroof gate request {GATE} --reason …")
-            self.stop.wait(0.02)
+            self.stop.wait(0.2 if self.mode == "for ever" else 0.02)
 
     def _last_look(self) -> None:
         """What this run has opened or closed shows in the findings at once, also of a run that was short."""

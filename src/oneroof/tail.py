@@ -93,7 +93,7 @@ def rows(
         """SELECT {key} AS source_key, {mark} AS key_mark, {ts} AS ts_text, {ts_value} AS ts, {believed} AS believed,
        s.xmin AS source_version, {xid} AS row_xid, {own} AS own, ROW({keys}) AS place,
        {candidate} AS candidate_key, {group} AS group_key, {grain} AS grain, {facts} AS facts_hash
-FROM {table} AS s, (SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS next) AS n
+FROM {table} AS s
 WHERE {where} {order} {limit}"""
     ).format(
         key=key_text(source),
@@ -191,8 +191,8 @@ def tid_count(source: Source, bounds: Bounds) -> sql.Composed:
 
 
 def fast_rows(source: Source, bounds: Bounds, stretch: Range, *, bare: bool = False) -> sql.Composed:
-    """The newest rows by their timestamp, from %(since)s or behind a stretch's beginning on; what claims to be of the
-    future the frontier finds.
+    """The newest rows by their timestamp, from %(since)s or behind a stretch's beginning on, but for those written by
+    %(done)s, all of whose rows are applied; what claims to be of the future the frontier finds.
     """
     assert source.timestamp_column is not None
     column = _column(source.timestamp_column)
@@ -200,7 +200,8 @@ def fast_rows(source: Source, bounds: Bounds, stretch: Range, *, bare: bool = Fa
         column, sql.SQL(source.types[source.timestamp_column]), _latest(source)
     )
     order = sql.SQL("ORDER BY {}").format(sql.SQL(", ").join([column, *map(_column, source.key_columns)]))
-    where = sql.SQL(" AND ").join([recent, _stretch(source, stretch), in_window(bounds), _unseen(source)])
+    others = sql.SQL("s.xmin NOT IN (SELECT x FROM unnest(%(done)s::xid[]) AS x)")
+    where = sql.SQL(" AND ").join([recent, _stretch(source, stretch), in_window(bounds), others, _unseen(source)])
     return rows(source, where=where, order=order, bare=bare)
 
 
@@ -236,10 +237,10 @@ def in_window(bounds: Bounds) -> sql.Composable:
 
 def _not_before(bound: str, *, of: sql.Composable) -> sql.Composable:
     """Whether an xid is at or beyond a bound. One that began after us has a negative age; one of more than 2^31 ago,
-    in a row that was frozen since and keeps it, has a very negative one.
+    in a row that was frozen since and keeps it, has a very negative one. Of most rows the first comparison is the last.
     """
-    return sql.SQL("(age({}) BETWEEN {} AND (SELECT age({}::xid)))").format(
-        of, sql.Literal(-FARTHEST), sql.SQL(f"%({bound})s")
+    return sql.SQL("(age({0}) <= (SELECT age({1}::xid)) AND age({0}) >= {2})").format(
+        of, sql.SQL(f"%({bound})s"), sql.Literal(-FARTHEST)
     )
 
 
@@ -280,15 +281,18 @@ def _present(source: Source, part: str) -> sql.Composable:
 
 
 def _unseen(source: Source) -> sql.Composable:
-    """Looked up row by row, by the index: a join would read the whole open set, and every row before the limit."""
+    """Looked up row by row, by the index: a join would read the whole open set, and every row before the limit. Beyond
+    %(beyond)s nothing is remembered.
+    """
     return sql.SQL(
-        """(SELECT true FROM public.governance_open_row AS o
-  WHERE o.cursor_id = %(cursor)s AND o.row_xid = {xid} AND o.key_mark = {mark}) IS NULL"""
+        """({xid} > %(beyond)s OR (SELECT true FROM public.governance_open_row AS o
+  WHERE o.cursor_id = %(cursor)s AND o.row_xid = {xid} AND o.key_mark = {mark}) IS NULL)"""
     ).format(mark=_key_mark(source), xid=_XID)
 
 
-# The 64-bit xid behind a 32-bit xmin: the last one before the next that has these low bits.
-_XID = sql.SQL(f"n.next - mod(n.next - s.xmin::text::bigint, {EPOCH})")
+# The 64-bit xid behind a 32-bit xmin: the last one before the next that has these low bits. The next is asked for once.
+_NEXT = "(SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint)"
+_XID = sql.SQL(f"{_NEXT} - mod({_NEXT} - s.xmin::text::bigint, {EPOCH})")
 TIDS = sql.SQL("s.ctid >= %(first)s::tid AND s.ctid < %(last)s::tid")
 
 

@@ -12,14 +12,15 @@ import os
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from psycopg import sql
 
 from bed import Bed, connect, eventually
-from oneroof import lease, source, tail
-from oneroof.db import Connection, one, queries
+from oneroof import cursor, lease, source, tail
+from oneroof.cursor import Cursor
+from oneroof.db import Answer, Connection, one
 from oneroof.errors import OneroofError
 from oneroof.workers.handoff_intake import NAME, HandoffIntake
 
@@ -151,12 +152,20 @@ def test_mutant_without_the_open_set_applies_twice(bed: Bed, monkeypatch: pytest
     assert mistakes(bed, 40) > 0
 
 
+def test_mutant_that_thinks_nothing_is_remembered_applies_twice(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows beyond the latest remembered xid are not looked up; so it has to be known."""
+    monkeypatch.setattr(HandoffIntake, "_latest_remembered", lambda *_: 0)
+    assert mistakes(bed, 40) > 0
+
+
 def test_mutant_that_takes_the_newest_xid_for_the_horizon_loses_rows(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
     """With xmax for xmin, a transaction that is still open is passed over for good."""
-    from oneroof import cursor
+    read = cursor.read
 
-    named = dict(queries("cursor"))
-    named["read"] = named["read"].replace("pg_snapshot_xmin", "pg_snapshot_xmax")
-    monkeypatch.setattr(cursor, "queries", lambda _: named)
+    def newest(answer: Answer) -> Cursor:
+        here = read(answer)
+        return replace(here, horizon=here.next_xid)
+
+    monkeypatch.setattr(cursor, "read", newest)
     monkeypatch.setattr(HandoffIntake, "_newest", lambda *_: None)
     assert mistakes(bed, 60) > 0

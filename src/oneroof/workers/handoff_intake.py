@@ -18,14 +18,14 @@ from psycopg import sql
 
 from oneroof import batch, cursor, strip, tail
 from oneroof.batch import Applied, Statements
-from oneroof.cursor import Cursor, Ground, Horizon
+from oneroof.cursor import Cursor, Ground, Horizon, Pruned
 from oneroof.db import Connection, one, queries
 from oneroof.errors import OneroofError
 from oneroof.lease import Lease
 from oneroof.retries import Retries
 from oneroof.retry import describe
 from oneroof.source import INVENTORY, Source
-from oneroof.tail import DATED, FARTHEST, SLOTS, Bounds, Range
+from oneroof.tail import DATED, EPOCH, FARTHEST, SLOTS, Bounds, Range
 from oneroof.width import Width
 from oneroof.worker import MOVED, NOTHING, Run, Step, fenced, isolating
 
@@ -36,16 +36,41 @@ SWEEP_INTERVAL = 10.0
 SHARE = 20
 # So many at once that are all new are a backlog.
 MANY = 500
-# Pages of the walk between two looks at the newest rows, while there are any.
-BUSY_PAGES = 1_024
+# Pages of the walk, and rows of them, between two looks at the newest rows while there are any.
+BUSY_PAGES = 256
+BUSY_ROWS = 1_000
+# In a backlog, the batches of newest rows to one piece of the walk.
+BACKLOG_TURNS = 10
 PRUNE = 250
 OVERLAP = "5 seconds"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Transactions whose newest rows the fast lane has all applied: each below an xid, and some others.
+
+    A pass that one statement makes sees every row, from its beginning on, of whoever was finished before it; the next
+    pass may leave them out if it begins no earlier. Whatever that overlooks is the frontier's, and the open set holds
+    all the same.
+    """
+
+    below: int = 0
+    others: frozenset[int] = frozenset()
+
+    @property
+    def text(self) -> str:
+        """The others as an array of 32-bit xids."""
+        return "{" + ",".join(str(xid % EPOCH) for xid in self.others) + "}"
+
+    def after(self, horizon: int, xids: list[int]) -> Known:
+        """After a pass that began when everybody below the horizon was finished, and met rows of some."""
+        return Known(below=horizon, others=frozenset(xid for xid in self.others.union(xids) if xid >= horizon))
 
 
 @dataclass(slots=True)
 class HandoffIntake:
     """The intake of one source by one instance. `sweep_interval` is how long the frontier may rest; `at_once` means
-    that the first window does not wait for it.
+    that the first window does not wait for it; `pressed` that somebody with news waits for the turn to end.
     """
 
     connection: Connection
@@ -55,6 +80,7 @@ class HandoffIntake:
     sweep_interval: float = SWEEP_INTERVAL
     at_once: bool = False
     effect: str | None = None
+    pressed: bool = False
     windows_closed: int = field(default=0, init=False)
     run: Run = field(default_factory=Run, init=False)
     _draft: Run = field(default_factory=Run, init=False)
@@ -65,7 +91,8 @@ class HandoffIntake:
     _window: bool = field(default=False, init=False)
     _has_due: bool = field(default=False, init=False)
     _are_births: bool = field(default=False, init=False)
-    _is_pruned: bool = field(default=False, init=False)
+    _pruned: Pruned | None = field(default_factory=Pruned, init=False)
+    _turns: int = field(default=0, init=False)
     _pass_seconds: float = field(default=0.0, init=False)
     # The fast lane's pass: where it began, where it is, and where the next one has to begin.
     _since: str | None = field(default=None, init=False)
@@ -73,6 +100,10 @@ class HandoffIntake:
     _next_since: str | None = field(default=None, init=False)
     _noted: bool = field(default=False, init=False)
     _found_any: bool = field(default=True, init=False)
+    _known: Known = field(default_factory=Known, init=False)
+    # The latest xid that is remembered; and of those that were when the fast lane's pass began, or that the walk added.
+    _remembered: int | None = field(default=None, init=False)
+    _beyond: int | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self._width = Width(most=self.batch)
@@ -88,7 +119,8 @@ class HandoffIntake:
             self._width, lambda: self._hoping(self._fast), lambda e: self._fenced(lambda here: self._fast(here, e))
         )
         slow = NOTHING
-        if self._window:
+        self._turns = self._turns + 1 if fast.seen >= self._width.now else 0
+        if self._window and self._turns % BACKLOG_TURNS == 0:
             slow = isolating(
                 self._pages,
                 lambda: self._hoping(self._frontier),
@@ -116,7 +148,12 @@ class HandoffIntake:
             return piece(here)
 
         who = {"worker": NAME, "source": self.name, "doing": f"tailing {self.name}"}
-        step = fenced(self.connection, self.lease, drafted, **who)
+        try:
+            step = fenced(self.connection, self.lease, drafted, **who)
+        except BaseException:
+            # Whether it was kept is not known; nor is then what the lane knew.
+            self._known, self._beyond = Known(), self._remembered
+            raise
         self.run = self._draft
         return step
 
@@ -142,11 +179,11 @@ class HandoffIntake:
 
     def _prune(self, here: Cursor) -> bool:
         """A little at a time, since after a busy interval it would hold up the newest rows."""
-        if self._is_pruned or here.frontier is None:
+        if self._pruned is None or here.frontier is None:
             return False
-        gone = cursor.prune(self.connection, here, most=PRUNE)
-        self._is_pruned = gone < PRUNE
-        return gone > 0
+        done = cursor.prune(self.connection, here, behind=self._pruned, most=PRUNE)
+        self._pruned = done if done.gone == PRUNE else None
+        return done.gone > 0
 
     def _start(self, here: Cursor, horizon: Horizon) -> Step:
         """An inventory goes on from where its first sweep closed; a change log starts now."""
@@ -182,10 +219,14 @@ class HandoffIntake:
             (self._since,) = one(self.connection, queries("cursor")["since"], {**self._who(), "overlap": OVERLAP})
         # During a full pass F counts for nothing; everything below H is that pass's business.
         full = (here.window_at or {}).get("full")
-        bounds = Bounds(frontier=here.window_horizon if full else here.frontier, horizon=None)
+        frontier = here.window_horizon if full else here.frontier
+        bounds = Bounds(frontier=max(frontier or 0, self._known.below), horizon=None)
         size = 1 if poison else self._width.now
         stretch = Range(part=DATED, after=self._at, upto=None)
         given = {**bounds.parameters(), **stretch.parameters(), "since": self._since, "batch": size, "keep": 0}
+        if self._at is None:
+            self._beyond = self._latest_remembered(here)
+        given |= {"done": self._known.text, "beyond": self._beyond}
         bare = poison is not None
         statement = self._statements.get(
             "fast",
@@ -197,13 +238,24 @@ class HandoffIntake:
         )
         done = self._apply(here, statement, given, poison=poison, at=here.window_at, full=False)
         self._found_any = done.read > 0
+        whole = self._at is None and done.read < size
         if done.read == size and done.mark_ts is not None and done.mark_key is not None:
             keys = [done.mark_key] if len(self.source.key_columns) == 1 else json.loads(done.mark_key)
             self._at = [done.mark_ts, *map(str, keys)]
+            return done
+        since, self._at = self._next_since if self._noted else self._since, None
+        if whole and since is not None and self._since is not None and since >= self._since:
+            self._known = self._known.after(here.horizon, done.xids)
         else:
-            self._since, self._at = self._next_since if self._noted else self._since, None
-            self._noted = False
+            self._known = Known()
+        self._since, self._noted = since, False
         return done
+
+    def _latest_remembered(self, here: Cursor) -> int:
+        """Nobody but the holder of the lease adds to what is remembered; so after the first time it is known here."""
+        if self._remembered is None:
+            (self._remembered,) = one(self.connection, queries("cursor")["remembered"], {"cursor": here.cursor_id})
+        return self._remembered or 0
 
     def _frontier(self, here: Cursor, poison: OneroofError | None = None) -> Step:
         """The next piece of the window; the window closes at the end of the table."""
@@ -217,14 +269,14 @@ class HandoffIntake:
             return self._again(here, at, ground)
         if at["tid"] >= ground.blocks * SLOTS:
             cursor.close_window(self.connection, here, phase="incremental")
-            self._window, self._is_pruned = False, False
+            self._window, self._pruned = False, Pruned()
             self.windows_closed += 1
             return MOVED
         full = at["full"]
         # Without an upper bound: what is at or beyond H is not proven to be all there, but what is there is work.
         bounds = Bounds(frontier=None if full else here.frontier, horizon=None, fresh=tuple(at["fresh"]))
         # While there is news the fast lane wants its turn soon.
-        reach = BUSY_PAGES if self._found_any else strip.PAGES
+        reach, most = (BUSY_PAGES, min(BUSY_ROWS, self.batch)) if self.pressed else (strip.PAGES, self.batch)
         piece = strip.next_piece(
             self.connection,
             self._statements.get("count", bounds.shape, compose=lambda: tail.tid_count(self.source, bounds)),
@@ -232,7 +284,7 @@ class HandoffIntake:
             first=at["tid"],
             end=min(ground.blocks * SLOTS, at["tid"] + reach * SLOTS),
             wide=self._pages,
-            batch=self.batch,
+            batch=most,
         )
         at = {**at, "tid": piece.last}
         if piece.rows == 0:
@@ -253,7 +305,9 @@ class HandoffIntake:
         # A full pass may be over a million rows that change nothing; of those below H it needs no memory.
         keep = here.window_horizon if full else 0
         given = {**bounds.parameters(), **piece.parameters(), "keep": keep, "past": at.get("past")}
+        given["beyond"] = self._latest_remembered(here)
         done = self._apply(here, statement, given, poison=poison, at=at, full=full)
+        self._beyond = self._remembered
         return Step(seen=done.read, written=done.written, idle=False)
 
     def _again(self, here: Cursor, at: dict[str, Any], ground: Ground) -> Step:
@@ -291,8 +345,10 @@ class HandoffIntake:
         done = batch.apply(
             self.connection, self.source, statement, {**given, **self._who(), "cursor": here.cursor_id, **failed}
         )
+        self._remembered = max([self._remembered or 0, *done.xids])
         inventory = self.source.source_kind == INVENTORY and self.effect is None
-        self._are_births = inventory and done.written == done.read >= MANY and poison is None
+        if done.read:
+            self._are_births = inventory and done.written == done.read >= MANY and poison is None
         if done.read or at != here.window_at:
             # An inventory knows its rows: in a full pass those count that were written.
             counted = done.written if full and self.source.source_kind == INVENTORY else done.counted

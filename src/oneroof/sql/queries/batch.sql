@@ -32,9 +32,9 @@ WHERE c.source_name = excluded.source_name AND c.source_key = excluded.source_ke
 
 -- apply --
 WITH batch AS MATERIALIZED ({rows}), {effects}
-SELECT (SELECT count(*) FROM batch), (SELECT count(*) FROM batch WHERE {counts}), (SELECT count(*) FROM put),
-       (SELECT count(*) FROM batch WHERE own), mark.ts_text, mark.source_key
-FROM (SELECT 1) AS one
+SELECT b.read, b.counted, (SELECT count(*) FROM put), b.own, mark.ts_text, mark.source_key, b.xids
+FROM (SELECT count(*) AS read, count(*) FILTER (WHERE {counts}) AS counted, count(*) FILTER (WHERE own) AS own,
+             coalesce(array_agg(DISTINCT row_xid), '{{}}') AS xids FROM batch) AS b
 LEFT JOIN (SELECT ts_text, source_key FROM batch WHERE believed ORDER BY ts DESC, place DESC LIMIT 1) AS mark ON true
 
 -- remembered --
@@ -46,8 +46,8 @@ INSERT INTO public.governance_candidate_state AS c
   (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, grain, dirty, dirty_reason,
    dirtied_at)
 SELECT DISTINCT ON (candidate_key) candidate_key, %(ruleset)s, group_key, %(scope)s, source_key, source_version, facts_hash, grain,
-       true, 'object_born', n.at
-FROM batch, (SELECT public.gov_now() AS at) AS n WHERE NOT own ORDER BY candidate_key, ts, place
+       true, 'object_born', (SELECT public.gov_now())
+FROM batch WHERE NOT own ORDER BY candidate_key, ts, place
 {upsert}
 RETURNING 1
 
@@ -56,8 +56,9 @@ RETURNING 1
 INSERT INTO public.governance_candidate_state
   (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, grain, dirty, dirty_reason,
    dirtied_at)
-SELECT candidate_key, %(ruleset)s, group_key, %(scope)s, source_key, source_version, facts_hash, grain, true, 'object_born', n.at
-FROM batch, (SELECT public.gov_now() AS at) AS n WHERE NOT own
+SELECT candidate_key, %(ruleset)s, group_key, %(scope)s, source_key, source_version, facts_hash, grain, true, 'object_born',
+       (SELECT public.gov_now())
+FROM batch WHERE NOT own
 RETURNING 1
 
 -- changelog --

@@ -39,9 +39,18 @@ SET frontier = window_horizon, passed_at = public.gov_now(), window_horizon = NU
 WHERE worker_name = %(worker)s AND source_name = %(source)s
 
 -- prune --
-DELETE FROM public.governance_open_row
-WHERE ctid = ANY (ARRAY(SELECT o.ctid FROM public.governance_open_row AS o
-                        WHERE o.cursor_id = %(cursor)s AND o.row_xid < %(frontier)s LIMIT %(most)s))
+-- From where the last call ended: until a vacuum comes by, what was deleted is still in the way.
+WITH gone AS (
+  DELETE FROM public.governance_open_row
+  WHERE ctid = ANY (ARRAY(SELECT o.ctid FROM public.governance_open_row AS o
+                          WHERE o.cursor_id = %(cursor)s AND o.row_xid < %(frontier)s
+                            AND (o.row_xid, o.key_mark) > (%(xid)s::bigint, %(mark)s::text)
+                          ORDER BY o.row_xid, o.key_mark LIMIT %(most)s))
+  RETURNING row_xid, key_mark)
+SELECT row_xid, key_mark, count(*) OVER () FROM gone ORDER BY row_xid DESC, key_mark DESC LIMIT 1
+
+-- remembered --
+SELECT coalesce(max(row_xid), 0) FROM public.governance_open_row WHERE cursor_id = %(cursor)s
 
 -- start --
 UPDATE public.gov_worker_cursor SET frontier = %(frontier)s::xid8, frontier_at = public.gov_now(), cluster_identity = %(identity)s,
