@@ -41,7 +41,8 @@ BUSY_PAGES = 256
 BUSY_ROWS = 1_000
 # In a backlog, the batches of newest rows to one piece of the walk.
 BACKLOG_TURNS = 10
-PRUNE = 250
+# How many remembered versions to forget at once, with and without news.
+BUSY_PRUNE, PRUNE = 250, 5_000
 OVERLAP = "5 seconds"
 
 
@@ -181,8 +182,9 @@ class HandoffIntake:
         """A little at a time, since after a busy interval it would hold up the newest rows."""
         if self._pruned is None or here.frontier is None:
             return False
-        done = cursor.prune(self.connection, here, behind=self._pruned, most=PRUNE)
-        self._pruned = done if done.gone == PRUNE else None
+        most = BUSY_PRUNE if self.pressed else PRUNE
+        done = cursor.prune(self.connection, here, behind=self._pruned, most=most)
+        self._pruned = done if done.gone == most else None
         return done.gone > 0
 
     def _start(self, here: Cursor, horizon: Horizon) -> Step:
