@@ -24,7 +24,7 @@ from oneroof.worker import Step
 from oneroof.workers.backfill_sweep import BackfillSweep
 from oneroof.workers.handoff_intake import HandoffIntake
 
-BUSY, ASIDE, BRIEF, QUIET = 0.002, 0.01, 0.1, 1.0
+BUSY, ASIDE, BRIEF, QUIET = 0.002, 0.02, 0.1, 1.0
 # The pause grows with the time since there was news, of which it is one part in so many.
 CALMING = 4
 LONGEST_WAIT = 30.0
@@ -69,6 +69,10 @@ class Executor:
     ticked: float = 0.0
     # The activity of all lanes when this one was last found to have nothing to do; None if it had.
     idle_at: int | None = None
+
+    def is_hot(self, now: float) -> bool:
+        """Whether there was news a moment ago."""
+        return now - self.worked < BRIEF
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +148,7 @@ class Lane:
         for executor in list(self.executors):
             yield executor
             latest = max(self.executors, key=lambda each: each.worked)
-            if latest is not executor and time.monotonic() - latest.worked < BRIEF:
+            if latest is not executor and latest.is_hot(time.monotonic()):
                 yield latest
 
     def _until_next(self) -> float:
@@ -227,7 +231,8 @@ class Lane:
         worker, now = executor.duty.worker, time.monotonic()
         try:
             running = self._started(connection, executor)
-            running.pressed = pressed = any(now - other.worked < BRIEF for other in self.executors)
+            running.pressed = pressed = any(other.is_hot(now) for other in self.executors)
+            running.is_hot = executor.is_hot(now)
             step = running.run_once()
         except HeldElsewhere as held:
             self._held(connection, executor, held)
@@ -248,7 +253,7 @@ class Lane:
             executor.not_before, executor.pause, executor.idle_at = self.control.free_at(worker), 0.0, None
             if step.seen:
                 executor.worked = time.monotonic()
-            elif pressed and now - executor.worked >= BRIEF:
+            elif pressed and not executor.is_hot(now):
                 # A walk over what is known can wait a little for those with news.
                 executor.not_before = max(executor.not_before, time.monotonic() + ASIDE)
         self.tell(Report(executor.duty.executor, step=step))

@@ -159,10 +159,9 @@ FROM (SELECT {columns}, s.xmin AS version FROM {table} AS s
     )
 
 
-def keyset_rows(source: Source, stretch: Range, bounds: Bounds, *, bare: bool = False) -> sql.Composed:
-    """The rows of a stretch that `keyset_end` has measured."""
-    where = sql.SQL(" AND ").join([_stretch(source, stretch), in_window(bounds)])
-    return rows(source, where=where, limit=False, bare=bare)
+def in_stretch(source: Source, stretch: Range, bounds: Bounds) -> sql.Composable:
+    """Whether a row is in a stretch that `keyset_end` has measured."""
+    return sql.SQL(" AND ").join([_stretch(source, stretch), in_window(bounds)])
 
 
 def keyset_shares(source: Source, stretch: Range) -> sql.Composed:
@@ -203,6 +202,14 @@ def fast_rows(source: Source, bounds: Bounds, stretch: Range, *, bare: bool = Fa
     others = sql.SQL("s.xmin NOT IN (SELECT x FROM unnest(%(done)s::xid[]) AS x)")
     where = sql.SQL(" AND ").join([recent, _stretch(source, stretch), in_window(bounds), others, _unseen(source)])
     return rows(source, where=where, order=order, bare=bare)
+
+
+def news(source: Source) -> sql.Composable:
+    """Whether no candidate was written from this very version of a row; only where xids are of the same cluster."""
+    return sql.SQL(
+        """(SELECT true FROM public.governance_candidate_state AS c WHERE c.candidate_key = {candidate}
+  AND c.source_version = s.xmin AND c.source_name = %(scope)s AND c.source_key = {key}) IS NULL"""
+    ).format(candidate=_candidate_key(source), key=key_text(source))
 
 
 def item_rows(source: Source) -> sql.Composed:

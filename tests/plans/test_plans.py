@@ -176,7 +176,8 @@ def test_a_measured_batch_is_read_from_the_index(
         _, _, last, _ = one(connection, tail.keyset_end(births, stretch).as_string(connection), given)
     covered = Range(part=part, after=start, upto=last)
     statement = sql.SQL(queries("batch")[how]).format(
-        rows=tail.keyset_rows(births, covered, ALL), upsert=sql.SQL(queries("batch")["upsert"])
+        rows=tail.rows(births, where=tail.in_stretch(births, covered, ALL), limit=False),
+        upsert=sql.SQL(queries("batch")["upsert"]),
     )
     given = {"scope": "birth_registry", "ruleset": batch.NO_RULESET, **covered.parameters()}
     plan = explain(connection, statement, given)

@@ -48,6 +48,7 @@ class BackfillSweep:
     batch: int = BATCH
     scope: str | None = None
     pressed: bool = False
+    is_hot: bool = False
     run: Run = field(default_factory=Run, init=False)
     _draft: Run = field(default_factory=Run, init=False)
     _statements: Statements = field(default_factory=Statements, init=False)
@@ -203,9 +204,13 @@ class BackfillSweep:
 
     def _rows(self, covered: Range | strip.Piece, *, bare: bool = False) -> sql.Composed:
         if isinstance(covered, Range):
-            return tail.keyset_rows(self.source, covered, self._bounds, bare=bare)
-        where = sql.SQL(" AND ").join([tail.TIDS, tail.in_window(self._bounds)])
-        return tail.rows(self.source, where=where, limit=False, bare=bare)
+            where = [tail.in_stretch(self.source, covered, self._bounds)]
+        else:
+            where = [tail.TIDS, tail.in_window(self._bounds)]
+        if self._bounds.horizon is not None and not bare:
+            # Read again in the same cluster: what is there already is known by its version, without its facts.
+            where.append(tail.news(self.source))
+        return tail.rows(self.source, where=sql.SQL(" AND ").join(where), limit=False, bare=bare)
 
     def _seed(self, covered: Range | strip.Piece, given: dict[str, Any]) -> int:
         statement = self._statements.get(

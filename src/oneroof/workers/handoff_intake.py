@@ -40,7 +40,7 @@ MANY = 500
 BUSY_PAGES = 256
 BUSY_ROWS = 1_000
 # In a backlog, the batches of newest rows to one piece of the walk.
-BACKLOG_TURNS = 10
+BACKLOG_BATCHES = 10
 # How many remembered versions to forget at once, with and without news.
 BUSY_PRUNE, PRUNE = 250, 5_000
 OVERLAP = "5 seconds"
@@ -71,7 +71,8 @@ class Known:
 @dataclass(slots=True)
 class HandoffIntake:
     """The intake of one source by one instance. `sweep_interval` is how long the frontier may rest; `at_once` means
-    that the first window does not wait for it; `pressed` that somebody with news waits for the turn to end.
+    that the first window does not wait for it; `pressed` that somebody with news waits for the turn to end, and `is_hot`
+    that it is this one.
     """
 
     connection: Connection
@@ -82,6 +83,7 @@ class HandoffIntake:
     at_once: bool = False
     effect: str | None = None
     pressed: bool = False
+    is_hot: bool = False
     windows_closed: int = field(default=0, init=False)
     run: Run = field(default_factory=Run, init=False)
     _draft: Run = field(default_factory=Run, init=False)
@@ -93,7 +95,8 @@ class HandoffIntake:
     _has_due: bool = field(default=False, init=False)
     _are_births: bool = field(default=False, init=False)
     _pruned: Pruned | None = field(default_factory=Pruned, init=False)
-    _turns: int = field(default=0, init=False)
+    _turn: int = field(default=0, init=False)
+    _batches: int = field(default=0, init=False)
     _pass_seconds: float = field(default=0.0, init=False)
     # The fast lane's pass: where it began, where it is, and where the next one has to begin.
     _since: str | None = field(default=None, init=False)
@@ -116,21 +119,29 @@ class HandoffIntake:
 
     def run_once(self) -> Step:
         """The newest rows, then a piece of the frontier's window if one is open, then what failed before and is due."""
-        fast = isolating(
-            self._width, lambda: self._hoping(self._fast), lambda e: self._fenced(lambda here: self._fast(here, e))
-        )
-        slow = NOTHING
-        self._turns = self._turns + 1 if fast.seen >= self._width.now else 0
-        if self._window and self._turns % BACKLOG_TURNS == 0:
-            slow = isolating(
-                self._pages,
-                lambda: self._hoping(self._frontier),
-                lambda e: self._fenced(lambda here: self._frontier(here, e)),
-            )
+        self._turn += 1
+        # While there is news a turn is short: the walk has every other one, and to itself if the news is another's.
+        walking = self._window and not (self.pressed and self._turn % 2)
+        fast = NOTHING if walking and self.pressed and not self.is_hot else self._newest_rows()
+        self._batches = self._batches + 1 if fast.seen >= self._width.now else 0
+        slow = self._piece() if walking and self._window and self._batches % BACKLOG_BATCHES == 0 else NOTHING
         again = self._retries.run_once(self.connection, self.lease) if self._has_due else NOTHING
         if fast.idle and slow.idle:
-            return again
+            # A window that waits for its turn is work left.
+            return MOVED if self._window and again.idle else again
         return Step(seen=fast.seen + slow.seen, written=fast.written + slow.written, idle=False)
+
+    def _newest_rows(self) -> Step:
+        return isolating(
+            self._width, lambda: self._hoping(self._fast), lambda e: self._fenced(lambda here: self._fast(here, e))
+        )
+
+    def _piece(self) -> Step:
+        return isolating(
+            self._pages,
+            lambda: self._hoping(self._frontier),
+            lambda e: self._fenced(lambda here: self._frontier(here, e)),
+        )
 
     def _hoping(self, piece: Callable[[Cursor], Step]) -> Step:
         """In a backlog of births a plain insert is tried first; a key that is there makes it an upsert."""
