@@ -71,8 +71,8 @@ class Known:
 @dataclass(slots=True)
 class HandoffIntake:
     """The intake of one source by one instance. `sweep_interval` is how long the frontier may rest; `at_once` means
-    that the first window does not wait for it; `pressed` that somebody with news waits for the turn to end, and `is_hot`
-    that it is this one.
+    that the first window does not wait for it; `pressed` that somebody with news waits for the turn to end, and
+    `is_hot` that it is this one.
     """
 
     connection: Connection
