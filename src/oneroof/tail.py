@@ -121,10 +121,11 @@ def keyset_columns(source: Source, part: str) -> list[str]:
     return [*dated, *source.key_columns]
 
 
-def keyset_end(source: Source, stretch: Range) -> sql.Composed:
-    """Where the next batch of a stretch ends, from the index alone where it can be; never OFFSET.
+def keyset_end(source: Source, stretch: Range, *, counting: bool = True) -> sql.Composed:
+    """Where the next batch of a stretch ends, never by OFFSET; from the index alone, where it can be, if nobody counts
+    the rows below %(below)s.
 
-    One row: rows, those of them below %(below)s, the last row's columns, and those of the latest one to be believed.
+    One row: rows, those of them below, the last row's columns, and those of the latest one to be believed.
     """
     names = keyset_columns(source, stretch.part)
     # In the order of their timestamps those to be believed come first, but for -infinity.
@@ -142,16 +143,20 @@ def keyset_end(source: Source, stretch: Range) -> sql.Composed:
         for at in (sql.SQL("count(*)"), believed)
     )
     return sql.SQL(
-        """SELECT count(*), count(*) FILTER (WHERE NOT {beyond}), {last}, {mark}
-FROM (SELECT {columns}, s.xmin AS version FROM {table} AS s
-      WHERE {where} ORDER BY {order} LIMIT %(batch)s) AS batch"""
+        """SELECT count(*), {below}, {last}, {mark}
+FROM (SELECT {columns} FROM {table} AS s WHERE {where} ORDER BY {order} LIMIT %(batch)s) AS batch"""
     ).format(
         last=last,
         mark=mark,
         columns=sql.SQL(", ").join(
-            sql.SQL("{} AS c{}").format(_column(name), sql.SQL(str(i))) for i, name in enumerate(names)
+            [
+                *(sql.SQL("{} AS c{}").format(_column(name), sql.SQL(str(i))) for i, name in enumerate(names)),
+                *([sql.SQL("s.xmin AS version")] if counting else []),
+            ]
         ),
-        beyond=_not_before("below", of=sql.SQL("version")),
+        below=sql.SQL("count(*) FILTER (WHERE NOT {})").format(_not_before("below", of=sql.SQL("version")))
+        if counting
+        else sql.SQL("0"),
         table=source.table,
         where=_stretch(source, stretch),
         # The rows without a timestamp are together in the index, in the order of their keys.
@@ -205,11 +210,20 @@ def fast_rows(source: Source, bounds: Bounds, stretch: Range, *, bare: bool = Fa
 
 
 def news(source: Source) -> sql.Composable:
-    """Whether no candidate was written from this very version of a row; only where xids are of the same cluster."""
+    """Whether no candidate was written from this very version of a row, or it is not as it was written; only where
+    xids are of the same cluster.
+    """
     return sql.SQL(
         """(SELECT true FROM public.governance_candidate_state AS c WHERE c.candidate_key = {candidate}
-  AND c.source_version = s.xmin AND c.source_name = %(scope)s AND c.source_key = {key}) IS NULL"""
-    ).format(candidate=_candidate_key(source), key=key_text(source))
+  AND c.source_version = s.xmin AND c.source_name = %(scope)s AND c.source_key = {key} AND c.facts_hash = {facts}
+  AND c.group_key = {group} AND c.grain = {grain}) IS NULL"""
+    ).format(
+        candidate=_candidate_key(source),
+        key=key_text(source),
+        facts=_facts_hash(source),
+        group=_group_key(source),
+        grain=_grain(source),
+    )
 
 
 def item_rows(source: Source) -> sql.Composed:

@@ -27,7 +27,7 @@ from oneroof.workers import handoff_intake
 BIRTHS = 200_000
 UNDATED_BIRTHS = 4_000
 BATCH = 1_000
-WHO = {"worker": handoff_intake.NAME, "source": "birth_registry", "cursor": 1, "keep": 0}
+WHO = {"worker": handoff_intake.NAME, "source": "birth_registry", "cursor": 1, "keep": 0, "beyond": 0}
 ALL = Bounds(frontier=None, horizon=None)
 FILL = f"""
   INSERT INTO birth_registry (id, collection_name, entity_code, born_at)
@@ -163,20 +163,21 @@ def test_the_end_of_a_batch_is_found_from_the_index(
     assert plan.sorted_rows() == 0
 
 
-@pytest.mark.parametrize("how", ["seed", "reseed"])
+@pytest.mark.parametrize("how", ["seed", "reseed", "replay"])
 @pytest.mark.parametrize(("part", "share"), PLACES)
 def test_a_measured_batch_is_read_from_the_index(
     connection: Connection, births: Source, how: str, part: str, share: float
 ) -> None:
-    """And written: both ways of putting a batch touch its own rows."""
+    """And written: every way of putting a batch touches its own rows."""
     start = after(connection, part, share)
     stretch = Range(part=part, after=start, upto=None)
     with as_worker(connection):
         given = {"batch": BATCH, "below": "1000", **stretch.parameters()}
         _, _, last, _ = one(connection, tail.keyset_end(births, stretch).as_string(connection), given)
     covered = Range(part=part, after=start, upto=last)
-    statement = sql.SQL(queries("batch")[how]).format(
-        rows=tail.rows(births, where=tail.in_stretch(births, covered, ALL), limit=False),
+    where = [tail.in_stretch(births, covered, ALL), *([tail.news(births)] if how == "replay" else [])]
+    statement = sql.SQL(queries("batch")["seed" if how == "seed" else "reseed"]).format(
+        rows=tail.rows(births, where=sql.SQL(" AND ").join(where), limit=False),
         upsert=sql.SQL(queries("batch")["upsert"]),
     )
     given = {"scope": "birth_registry", "ruleset": batch.NO_RULESET, **covered.parameters()}
@@ -228,7 +229,7 @@ def test_a_window_with_nothing_in_it_writes_nothing_and_sorts_nothing(connection
 
 def fast_plan(connection: Connection, births: Source, *, since: str, frontier: int) -> Plan:
     bounds = Bounds(frontier=frontier, horizon=None)
-    given = {**bounds.parameters(), **WHO, "since": since, "batch": BATCH}
+    given = {**bounds.parameters(), **WHO, "since": since, "batch": BATCH, "done": "{}"}
     effects = sql.SQL("remembered AS ({}), put AS ({})").format(
         sql.SQL(queries("batch")["remembered"]),
         sql.SQL(queries("batch")["inventory"]).format(upsert=sql.SQL(queries("batch")["upsert"])),

@@ -147,7 +147,9 @@ class BackfillSweep:
         stretch = Range(part=part, after=at.get("after"), upto=upto if part == DATED else None)
         # Without an upper bound: an old transaction somewhere delays the counting and the proof, never the work.
         given = {"batch": self._width.now, "below": str((here.window_horizon or 0) % EPOCH)}
-        measure = self._statements.get("end", stretch.shape, compose=lambda: tail.keyset_end(self.source, stretch))
+        measure = self._statements.get(
+            "end", stretch.shape, known, compose=lambda: tail.keyset_end(self.source, stretch, counting=not known)
+        )
         row = self.connection.execute(measure, {**given, **stretch.parameters()}).fetchone()
         assert row is not None
         read, counted, last, mark = row
@@ -208,7 +210,7 @@ class BackfillSweep:
         else:
             where = [tail.TIDS, tail.in_window(self._bounds)]
         if self._bounds.horizon is not None and not bare:
-            # Read again in the same cluster: what is there already is known by its version, without its facts.
+            # Read again in the same cluster: what is there as it was written goes no further.
             where.append(tail.news(self.source))
         return tail.rows(self.source, where=sql.SQL(" AND ").join(where), limit=False, bare=bare)
 
