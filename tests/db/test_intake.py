@@ -8,6 +8,7 @@ from datetime import UTC
 import pytest
 from psycopg import sql
 
+import inventory
 from bed import Bed, connect, eventually
 from oneroof import lease, source
 from oneroof.db import Connection, one, queries
@@ -28,6 +29,7 @@ def admin(installed_database: str) -> Iterator[Connection]:
 def swept(connection: Connection, name: str = "birth_registry") -> HandoffIntake:
     """The intake of an inventory whose first sweep is done, with a frontier that never rests."""
     found = source.find(connection, name)
+    inventory.settle(connection)
     held = lease.claim(connection, f"{backfill_sweep.NAME}:{name}", instance="test", ttl=3600)
     sweep = BackfillSweep(connection, found, held)
     while not sweep.run_once().idle:
