@@ -152,15 +152,20 @@ def transaction(
     words |= settings or {}
     if role is not None:
         words["role"] = role
-    message = [sql.SQL("BEGIN"), _settings(tuple(words.items())), *([] if first is None else [first])]
-    with saying(doing), _committing(connection, sql.SQL("; ").join(message)) as answer:
+    opening = sql.SQL("; ").join([_settings(tuple(words.items())), *([] if first is None else [first])])
+    with saying(doing), _committing(connection, opening) as answer:
         yield answer
 
 
 @contextmanager
-def _committing(connection: Connection, beginning: sql.Composed) -> Iterator[Answer]:
+def _committing(connection: Connection, opening: sql.Composed) -> Iterator[Answer]:
+    """A transaction that begins with these words, in one message; inside another one a part of it."""
+    if connection.info.transaction_status != TransactionStatus.IDLE:
+        with connection.transaction():
+            yield connection.execute(opening, prepare=False)
+        return
     try:
-        yield connection.execute(beginning, prepare=False)
+        yield connection.execute(sql.SQL("BEGIN; {}").format(opening), prepare=False)
         ended = connection.execute("COMMIT", prepare=False)
     except BaseException:
         # What a cut connection cannot take back, the server does.

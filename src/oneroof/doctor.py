@@ -36,6 +36,7 @@ class Guarantee:
     guarantee: str
     why: str
     index: str | None
+    key_is_unique: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,31 +168,38 @@ def _installed(connection: Connection) -> bool:
     return bool(readable)
 
 
+def _followed(connection: Connection) -> list[tuple[str, str, str | None, list[str]]]:
+    """Each source with its table, timestamp and key: what is registered, or what would be on a host without oneroof."""
+    (registered,) = connection.execute(queries("doctor")["registered"]).fetchone() or (False,)
+    if registered:
+        return [(name, table, at, key) for name, table, at, key in connection.execute(queries("doctor")["sources"])]
+    return [(t.name, f"public.{t.name}", t.timestamp, list(t.key)) for t in substrate.tables() if t.is_source]
+
+
 def _guarantees(connection: Connection) -> Iterator[Guarantee]:
-    for table in substrate.tables():
-        if not table.is_source:
-            continue
-        wanted = [column for column in (table.timestamp, *table.key) if column is not None]
-        row = connection.execute(queries("doctor")["source"], {"table": table.name, "columns": wanted}).fetchone()
+    for name, table, timestamp, key in _followed(connection):
+        wanted = [column for column in (timestamp, *key) if column is not None]
+        given = {"table": table, "columns": wanted, "key": key}
+        row = connection.execute(queries("doctor")["source"], given).fetchone()
         if row is None:
-            yield Guarantee(table.name, "none", "the table is missing", None)
+            yield Guarantee(name, "none", "the table is missing", None)
             continue
-        kind, access, row_security, bypass, persistence, odd_leaves, index = row
+        kind, access, row_security, bypass, persistence, odd_leaves, index, unique = row
         match kind:
             case "r" | "p" if persistence == "u":
-                yield Guarantee(table.name, "reconciled", "an unlogged table is emptied by a crash", index)
+                yield Guarantee(name, "reconciled", "an unlogged table is emptied by a crash", index, unique)
             case "r" | "p" if odd_leaves:
-                yield Guarantee(table.name, "reconciled", f"{odd_leaves} of its parts are no ordinary tables", index)
+                yield Guarantee(name, "reconciled", f"{odd_leaves} of its parts are no ordinary tables", index, unique)
             case "r" | "p" if access not in ("heap", None):
-                yield Guarantee(table.name, "reconciled", f"access method {access} has no xmin to tail by", index)
+                yield Guarantee(name, "reconciled", f"access method {access} has no xmin to tail by", index, unique)
             case "r" | "p" if row_security and not bypass:
-                yield Guarantee(table.name, "reconciled", "row-level security may hide rows", index)
+                yield Guarantee(name, "reconciled", "row-level security may hide rows", index, unique)
             case "r" | "p":
-                yield Guarantee(table.name, "exact", "an ordinary table, all rows visible", index)
+                yield Guarantee(name, "exact", "an ordinary table, all rows visible", index, unique)
             case "f":
-                yield Guarantee(table.name, "reconciled", "a foreign table has no xmin to tail by", index)
+                yield Guarantee(name, "reconciled", "a foreign table has no xmin to tail by", index, unique)
             case _:
-                yield Guarantee(table.name, "none", "not a table: views cannot be tailed", None)
+                yield Guarantee(name, "none", "not a table: views cannot be tailed", None)
 
 
 def _sources(guarantees: list[Guarantee]) -> Iterator[Check]:
@@ -205,4 +213,11 @@ def _sources(guarantees: list[Guarantee]) -> Iterator[Check]:
                 "ok" if found.index else "warn",
                 found.index or "no index its keyset could use",
                 None if found.index else "reads fall back to ranges of the table; the host may add one",
+            )
+            yield Check(
+                "sources",
+                f"{found.source} key",
+                "ok" if found.key_is_unique else "warn",
+                "unique" if found.key_is_unique else "no unique index says that its key is",
+                None if found.key_is_unique else "rows that share a key are taken for one",
             )

@@ -45,6 +45,7 @@ class Source:
     own_column: str | None = None
     own_prefix: str | None = None
     in_index_order: bool = False
+    key_is_unique: bool = False
 
     @property
     def table(self) -> sql.Identifier:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from bed import as_user, command, connect
-from oneroof import source
+from oneroof import doctor, source
 from oneroof.db import Connection
 from oneroof.errors import OneroofError, Refused
 
@@ -115,3 +115,35 @@ def test_sources_from_the_shell(installed_database: str) -> None:
     assert command("source", "check", dsn=installed_database).code == 0
     assert command("source", "remove", "Weird Table", dsn=installed_database).code == 0
     assert command("source", "remove", "Weird Table", dsn=installed_database).code == 3
+
+
+@pytest.mark.parametrize(
+    ("ddl", "is_unique"),
+    [
+        ("ALTER TABLE keyed ADD PRIMARY KEY (k)", True),
+        ("CREATE UNIQUE INDEX ON keyed (k)", True),
+        ("CREATE UNIQUE INDEX ON keyed (k) INCLUDE (t)", True),
+        ("CREATE UNIQUE INDEX ON keyed (k, t)", False),
+        ("CREATE UNIQUE INDEX ON keyed (k) WHERE t > 0", False),
+        ("CREATE UNIQUE INDEX ON keyed ((k + 0))", False),
+        ("CREATE INDEX ON keyed (k)", False),
+        ("ALTER TABLE keyed ADD PRIMARY KEY (k); CREATE TABLE child () INHERITS (keyed)", False),
+    ],
+)
+def test_a_key_is_unique_if_the_host_says_so(admin: Connection, ddl: str, is_unique: bool) -> None:
+    """By an index over all rows and on no more than the key; what is not said is noticed."""
+    admin.execute("CREATE TABLE keyed (k int NOT NULL, t int)")
+    admin.execute(ddl)
+    assert source.add(admin, "keyed", key=["k"]).key_is_unique is is_unique
+    (check,) = [check for check in doctor.examine(admin).checks if check.name == "keyed key"]
+    assert (check.verdict == "ok") is is_unique
+
+
+def test_a_key_that_may_repeat_is_said_aloud(installed_database: str) -> None:
+    """On stderr, and the source is added all the same."""
+    with connect(installed_database) as admin:
+        admin.execute("CREATE TABLE loose (k int NOT NULL)")
+    added = command("source", "add", "loose", "--key", "k", "--json", dsn=installed_database)
+    assert added.code == 0
+    assert "rows that share a key are taken for one" in added.err
+    assert added.json["key_is_unique"] is False

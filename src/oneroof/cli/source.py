@@ -44,6 +44,9 @@ def add(
         facts=_names(facts),
     )
     _show(session, added, [added])
+    if not added.key_is_unique:
+        key = ", ".join(added.key_columns)
+        session.say(f"no unique index of {added.source_name} is on ({key}): rows that share a key are taken for one")
 
 
 @app.command()

@@ -66,6 +66,13 @@ SELECT to_regclass('public.v_person') IS NOT NULL AND coalesce(has_table_privile
 -- memberships --
 SELECT person_code, array_to_string(memberships_missing, ', ') FROM public.v_person WHERE memberships_missing <> '{}'
 
+-- registered --
+SELECT coalesce(has_table_privilege(to_regclass('public.governance_source'), 'SELECT'), false)
+
+-- sources --
+SELECT source_name, relation::text, timestamp_column::text, key_columns::text[] FROM public.governance_source
+ORDER BY added_at, source_name
+
 -- source --
 -- Judged for the role that will read it, once there is one: what a superuser sees is no measure.
 SELECT c.relkind::text, am.amname::text, c.relrowsecurity,
@@ -85,9 +92,15 @@ SELECT c.relkind::text, am.amname::text, c.relrowsecurity,
           AND (SELECT array_agg(a.attname::text ORDER BY k.ordinality)
                FROM unnest(i.indkey::int[]) WITH ORDINALITY AS k (attnum, ordinality)
                JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = k.attnum
-               WHERE k.ordinality <= cardinality(%(columns)s::text[])) = %(columns)s::text[])
+               WHERE k.ordinality <= cardinality(%(columns)s::text[])) = %(columns)s::text[]),
+       EXISTS (SELECT FROM pg_catalog.pg_index AS i
+               WHERE i.indrelid = c.oid AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL
+                 AND (SELECT array_agg(a.attname::text) FROM unnest(i.indkey::int[]) WITH ORDINALITY AS e (attnum, place)
+                      JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = e.attnum
+                      WHERE e.place <= i.indnkeyatts) <@ %(key)s::text[])
+       AND (c.relkind = 'p' OR NOT EXISTS (SELECT FROM pg_catalog.pg_inherits AS h WHERE h.inhparent = c.oid))
 FROM pg_catalog.pg_class AS c
 JOIN pg_catalog.pg_roles AS me ON me.rolname = current_user
 LEFT JOIN pg_catalog.pg_roles AS w ON w.rolname = 'oneroof_worker'
 LEFT JOIN pg_catalog.pg_am AS am ON am.oid = c.relam
-WHERE c.relnamespace = 'public'::regnamespace AND c.relname = %(table)s::text
+WHERE c.oid = to_regclass(%(table)s::text)

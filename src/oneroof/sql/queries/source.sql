@@ -18,7 +18,14 @@ SELECT s.source_name, n.nspname::text, c.relname::text, s.source_kind, s.timesta
                  AND (SELECT array_agg(a.attname::text ORDER BY e.place)
                       FROM unnest(i.indkey::int[]) WITH ORDINALITY AS e (attnum, place)
                       JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = e.attnum
-                      WHERE e.place <= least(i.indnkeyatts, cardinality(k.wanted))) = k.wanted)
+                      WHERE e.place <= least(i.indnkeyatts, cardinality(k.wanted))) = k.wanted),
+       -- Whether the host itself says that the key makes a row unique; an index of a parent says nothing of its children.
+       EXISTS (SELECT FROM pg_catalog.pg_index AS i
+               WHERE i.indrelid = c.oid AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL
+                 AND (SELECT array_agg(a.attname::text) FROM unnest(i.indkey::int[]) WITH ORDINALITY AS e (attnum, place)
+                      JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = e.attnum
+                      WHERE e.place <= i.indnkeyatts) <@ s.key_columns::text[])
+       AND (c.relkind = 'p' OR NOT EXISTS (SELECT FROM pg_catalog.pg_inherits AS h WHERE h.inhparent = c.oid))
 FROM public.governance_source AS s
 CROSS JOIN LATERAL (SELECT array_remove(s.timestamp_column::text || s.key_columns::text[], NULL) AS wanted) AS k
 JOIN pg_catalog.pg_class AS c ON c.oid = s.relation
