@@ -25,6 +25,9 @@ OURS = (
     "governance_worker_policy",
     "governance_finding",
     "governance_retry",
+    "governance_office",
+    "governance_object_ownership",
+    "governance_exception",
 )
 
 

@@ -62,12 +62,17 @@ GRANT SELECT ON public.governance_source, public.gov_worker_cursor, public.gover
 GRANT SELECT ON public.governance_source, public.gov_worker_cursor TO oneroof_operator, oneroof_approver, oneroof_console;
 GRANT SELECT ON public.governance_worker_policy, public.governance_finding_type, public.governance_finding,
   public.governance_retry TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_console;
+GRANT SELECT ON public.governance_office, public.governance_object_ownership, public.governance_exception
+  TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver;
 GRANT INSERT, UPDATE ON public.governance_candidate_state, public.gov_worker_cursor TO oneroof_worker;
 GRANT INSERT, DELETE ON public.governance_open_row TO oneroof_worker;
 GRANT SELECT ON public.v_gate_state, public.v_person, public.v_request
   TO oneroof_reader, oneroof_operator, oneroof_approver, oneroof_console;
 GRANT SELECT ON public.v_finding, public.v_governance_depth, public.v_horizon, public.v_worker_status
   TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_console;
+GRANT SELECT ON public.v_active_ownership, public.v_collection_owner, public.v_object_effective_owner, public.v_candidate_class,
+  public.v_exception, public.v_exception_effective TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver;
+GRANT SELECT ON public.v_collection_owner, public.v_exception TO oneroof_console;
 
 GRANT EXECUTE ON FUNCTION public.gov_now(), public.gov_cluster() TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver,
   oneroof_executor, oneroof_console;
@@ -91,4 +96,7 @@ GRANT EXECUTE ON FUNCTION public.gov_retry_stage(text, text, text, text, bigint,
   public.gov_retry_fail(bigint[], text, text), public.gov_retry_end(bigint[], text, text) TO oneroof_worker;
 GRANT EXECUTE ON FUNCTION public.gov_retry_replay(bigint[]), public.gov_retry_resolve(bigint[], text) TO oneroof_operator;
 GRANT EXECUTE ON FUNCTION public.gov_gate_close(text, text) TO oneroof_operator, oneroof_approver;
+GRANT EXECUTE ON FUNCTION public.gov_ownership_import(jsonb, boolean, boolean),
+  public.gov_exception_add(text, text, text, timestamptz) TO oneroof_operator;
+GRANT EXECUTE ON FUNCTION public.gov_exception_revoke(bigint) TO oneroof_operator, oneroof_approver;
 SET LOCAL ROLE NONE;

@@ -9,6 +9,8 @@ BEGIN
       PERFORM public.gov_gate_open(p_request, p_subject);
     WHEN 'person.change' THEN
       PERFORM public.gov_person_change(p_subject, p_content);
+    WHEN 'exception.ratify' THEN
+      PERFORM public.gov_exception_ratify(p_request, p_subject);
   END CASE;
 END
 $$;

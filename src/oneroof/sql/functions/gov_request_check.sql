@@ -15,6 +15,8 @@ BEGIN
       END IF;
     WHEN 'person.change' THEN
       PERFORM public.gov_person_check(p_subject, p_content);
+    WHEN 'exception.ratify' THEN
+      PERFORM public.gov_exception_check(p_subject, p_content);
     ELSE
       PERFORM public.gov_refuse(format('there is no request of kind %L', p_kind)::text, NULL::text);
   END CASE;
