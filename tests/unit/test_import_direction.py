@@ -14,16 +14,18 @@ ROOT = Path(oneroof.__file__).parent
 # Lower first. A package stands for all of its modules; what is not named here is a mistake.
 LAYERS = (
     {"oneroof"},
-    {"oneroof.errors", "oneroof.model"},
-    {"oneroof.config"},
+    {"oneroof.errors", "oneroof.model", "oneroof.moment", "oneroof.flat_yaml"},
+    {"oneroof.config", "oneroof.owner_lines"},
     {"oneroof.db"},
     {
         "oneroof.substrate",
         "oneroof.embedded",
         "oneroof.approvals",
         "oneroof.channels",
+        "oneroof.exceptions",
         "oneroof.findings",
         "oneroof.lease",
+        "oneroof.owners",
         "oneroof.policy",
         "oneroof.retry",
         "oneroof.width",

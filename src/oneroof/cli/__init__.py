@@ -17,7 +17,23 @@ import psycopg
 import typer
 
 from oneroof import __version__
-from oneroof.cli import approvals, config, demo, dlq, doctor, estate, gate, person, policy, run, schema, source, status
+from oneroof.cli import (
+    approvals,
+    config,
+    demo,
+    dlq,
+    doctor,
+    estate,
+    exceptions,
+    gate,
+    owners,
+    person,
+    policy,
+    run,
+    schema,
+    source,
+    status,
+)
 from oneroof.cli.session import ClosedPipe, Session
 from oneroof.errors import OneroofError, Usage, from_database
 
@@ -64,6 +80,8 @@ for module in (schema, run, status, policy, demo, doctor):
 for name, group in (
     ("estate", estate.app),
     ("person", person.app),
+    ("owners", owners.app),
+    ("exceptions", exceptions.app),
     ("source", source.app),
     ("policy", policy.app),
     ("dlq", dlq.app),
