@@ -12,7 +12,7 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
-from oneroof import approvals, gates, migrate
+from oneroof import approvals, gates, migrate, owners
 from oneroof import doctor as examination
 from oneroof.cli.doctor import show
 from oneroof.cli.session import Session, table
@@ -20,6 +20,7 @@ from oneroof.db import Connection, inspect, one, saying
 from oneroof.errors import HeldElsewhere, Refused
 from oneroof.estate.build import DEFAULT_ROWS, DEFAULT_SEED, build
 from oneroof.estate.mark import built
+from oneroof.estate.owners import owners_file
 from oneroof.lane import Report
 from oneroof.supervisor import Supervisor, worker_names
 
@@ -35,8 +36,8 @@ def demo(
     rows: int = typer.Option(DEFAULT_ROWS, min=1, help="Births in the estate."),
     once: bool = typer.Option(False, "--once", help="End when everything has been shown."),
 ) -> None:
-    """Show oneroof on the embedded server: estate, install, gates opened by two people, the first sweep,
-    examination.
+    """Show oneroof on the embedded server: estate, install, gates opened by two people, owners, the first
+    sweep, examination.
 
     A second run finds what the first one built and goes on from there; other --rows build it anew.
     """
@@ -71,6 +72,7 @@ def demo(
         changed = migrate.install(connection, settings=session.settings)
         session.say(f"2. oneroof {'installed' if changed else 'was installed'}: additive, nothing of the host altered")
         _open_gates(session)
+        _import_owners(session, connection)
         seen = _sweep(session, connection)
         report = examination.examine(connection)
         state = gates.listing(connection)
@@ -107,7 +109,7 @@ def _sweep(session: Session, connection: Connection) -> int:
             tell=tell,
         )
         seen = supervisor.run()
-    session.say(f"4. workers: {seen:,} rows swept in {time.monotonic() - started:.1f} s, each into a candidate row")
+    session.say(f"5. workers: {seen:,} rows swept in {time.monotonic() - started:.1f} s, each into a candidate row")
     return seen
 
 
@@ -120,6 +122,15 @@ def _open_gates(session: Session) -> None:
         request = gates.request(asking, key, reason="demo")
         approvals.decide(deciding, request, "approved", reason="demo")
     session.say(f"3. gates: requester asked and approver opened {', '.join(shut) if shut else 'none, they were open'}")
+
+
+def _import_owners(session: Session, connection: Connection) -> None:
+    """The requester says who answers for most collections, from a file that stays to be looked at."""
+    file = session.settings.home / "owners.csv"
+    text = owners_file(connection)
+    file.write_text(text, encoding="utf-8")
+    done = owners.take(session.connect(session.embedded.dsn(user="requester")), text.encode(), form="csv")
+    session.say(f"4. owners: requester imported {file}: {done}")
 
 
 @contextmanager
