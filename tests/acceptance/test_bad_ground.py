@@ -165,9 +165,12 @@ def test_demo_from_nothing_twice_and_anew(home: Path) -> None:
         gate["gate_key"]: (gate["requested_by"], gate["approved_by"]) for gate in first.json["gates"] if gate["is_open"]
     }
     assert opened["governance.workers_enabled"] == ("requester", "approver")
+    owners = len((home / "owners.csv").read_text(encoding="utf-8").splitlines()) - 1
+    assert f"owners.csv: {owners} added, 0 changed, 0 unchanged" in first.err
     second = command("demo", "--rows", "2000", "--once", "--json", env=env)
     assert second.code == 0, second.err
     assert "built before" in second.err
+    assert f"owners.csv: 0 added, 0 changed, {owners} unchanged" in second.err
     assert second.json["gates"] == first.json["gates"]
     anew = command("demo", "--rows", "1000", "--once", "--json", env=env)
     assert anew.code == 0, anew.err
