@@ -203,6 +203,16 @@ def test_a_source_without_classes_has_owners_by_its_name(operator: Connection, a
     assert (doubled, places) == (0, known + 4)
 
 
+def test_the_host_may_alter_its_registries_and_its_collations_do_not_matter(
+    operator: Connection, admin: Connection
+) -> None:
+    """No view of ours holds on to a column of theirs, and two that cannot be compared are no obstacle."""
+    admin.execute('ALTER TABLE collection_registry ALTER collection_name TYPE varchar COLLATE "C"')
+    admin.execute('ALTER TABLE meta_catalog ALTER entity_type TYPE varchar COLLATE "POSIX"')
+    take(operator, f"class,{COLLECTION},policy,GOV-SIV,,")
+    assert of_collection(admin, COLLECTION) == (["GOV-SIV"], "class", False)
+
+
 def test_one_object_is_looked_up_by_indexes_alone(operator: Connection, admin: Connection) -> None:
     """Among 20,000 candidates and 20,000 owners neither table is read through."""
     admin.execute(

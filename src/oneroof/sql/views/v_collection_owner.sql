@@ -8,12 +8,7 @@ SELECT
 FROM (
   SELECT s.source_name, k.class
   FROM public.governance_source AS s
-  JOIN (
-    SELECT c.collection_name AS class FROM public.collection_registry AS c WHERE c.collection_name IS NOT NULL
-    UNION SELECT m.entity_type FROM public.meta_catalog AS m WHERE m.entity_type IS NOT NULL
-    UNION SELECT o.subject FROM public.governance_object_ownership AS o WHERE o.level IN ('collection', 'class')
-    UNION SELECT '*'
-  ) AS k ON true
+  CROSS JOIN (SELECT k.class FROM public.gov_known_classes() AS k (class) UNION SELECT '*') AS k
   WHERE s.source_kind = 'inventory' AND s.class_column IS NOT NULL
   UNION ALL
   SELECT s.source_name, s.source_name FROM public.governance_source AS s
