@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
@@ -21,6 +22,7 @@ RESPONSIBILITIES = ("policy", "health", "execution", "render", "approval", "audi
 FORMATS = ("csv", "yaml")
 LONGEST_SUBJECT = 2000
 LONGEST_OWNER = 200
+_UNKEEPABLE = re.compile("[\0\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +166,7 @@ def _wrong(values: Mapping[str, str]) -> str | None:
     if subject == "*" and level != "scope":
         return "only a scope can be *, which is everywhere"
     for name, value, longest in (("subject", subject, LONGEST_SUBJECT), ("owner", owner, LONGEST_OWNER)):
-        if "\0" in value or any("\ud800" <= letter <= "\udfff" for letter in value):
+        if _UNKEEPABLE.search(value):
             return f"its {name} has a character that no database keeps; take it out"
         if len(value.encode()) > longest:
             return f"its {name} is longer than {longest} bytes"

@@ -156,6 +156,14 @@ def test_an_entry_that_lacks_something_is_told_by_its_line() -> None:
     ]
 
 
+def test_half_a_character_is_told_by_its_line() -> None:
+    """YAML can escape what UTF-8 cannot say."""
+    raw = '- level: class\n  subject: "\\ud800"\n  responsibility: policy\n  owner: x\n'
+    found, problems = read(raw.encode(), form="yaml")
+    assert found == {}
+    assert [problem.said for problem in problems] == ["its subject has a character that no database keeps; take it out"]
+
+
 def test_an_empty_list_is_written_as_one() -> None:
     """And read as one."""
     assert flat_yaml.write([]) == "[]\n"
