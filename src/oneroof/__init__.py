@@ -11,12 +11,12 @@ The one way through (docs/explanation/flow.md):
 The ground (docs/explanation/install.md, four-eyes.md, embedded.md): substrate, script, migrate, doctor; people,
 approvals, gates; embedded; estate. The workers (tail.md, retry.md, supervisor.md, liveness.md): source, tail, cursor,
 batch say what is read and applied; lease and worker fence it; retry takes what fails; lane, control and supervisor
-run it; watch, findings and status tell how it is.
+run it; watch, findings and status tell how it is. Who answers for what (ownership.md): owner_lines, owners, exceptions.
 
 Imports point one way; tests/unit/test_import_direction.py has the layers:
 
-    errors model ← config ← db
-      ← substrate embedded approvals channels findings lease policy retry width
+    errors model moment flat_yaml ← config owner_lines ← db
+      ← substrate embedded approvals channels exceptions findings lease owners policy retry width
       ← estate script gates people source
       ← migrate tail cursor batch guard watch
       ← strip ranges worker control ← retries ← workers ← lane
