@@ -15,7 +15,7 @@ run it; watch, findings and status tell how it is. Who answers for what (ownersh
 
 Imports point one way; tests/unit/test_import_direction.py has the layers:
 
-    errors model moment flat_yaml ← config owner_lines ← db
+    errors model moment document ← config owner_lines ← db
       ← substrate embedded approvals channels exceptions findings lease owners policy retry width
       ← estate script gates people source
       ← migrate tail cursor batch guard watch

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
 from difflib import get_close_matches
+from typing import Any
 
-from oneroof import flat_yaml, moment
+from oneroof import document, moment
 from oneroof.errors import Usage
 
 LEVELS = ("object", "collection", "class", "scope")
@@ -88,7 +90,8 @@ def write(lines: Iterable[OwnerLine], *, form: str) -> str:
         for line in lines
     ]
     if form == "yaml":
-        return flat_yaml.write(dict(zip(COLUMNS, row, strict=True)) for row in rows)
+        entries = (dict(zip(COLUMNS, row, strict=True)) for row in rows)
+        return document.write({name: value for name, value in entry.items() if value} for entry in entries)
     out = io.StringIO()
     plain = all(row[1].isprintable() and not row[1].startswith(" ") for row in rows)
     writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_MINIMAL if plain else csv.QUOTE_ALL)
@@ -139,18 +142,26 @@ def _check_columns(header: list[str], number: int) -> None:
 
 def _yaml(text: str) -> Iterator[tuple[int, Mapping[str, str] | str]]:
     try:
-        entries = flat_yaml.read(text)
+        entries = document.read(text)
     except ValueError as error:
-        raise Usage(str(error), hint="a list of `- level: …` with one `name: value` on each line") from None
-    for number, values in entries:
-        strange = next((name for name in values if name not in COLUMNS), None)
-        missing = [name for name in NEEDED if name not in values]
+        raise Usage(str(error), hint="a list of `- level: …`, each with its `name: value`") from None
+    for entry in entries:
+        strange = next((name for name in entry.values if name not in COLUMNS), None)
+        nested = next((name for name, value in entry.values.items() if isinstance(value, (dict, list))), None)
+        missing = [name for name in NEEDED if name not in entry.values]
         if strange is not None:
-            yield number, f"it has {strange!r}, which owners do not have; {_meant(strange, COLUMNS)}"
+            yield entry.line, f"it has {strange!r}, which owners do not have; {_meant(strange, COLUMNS)}"
+        elif nested is not None:
+            yield entry.line, f"its {nested} is not one value"
         elif missing:
-            yield number, f"it does not say its {', '.join(missing)}"
+            yield entry.line, f"it does not say its {', '.join(missing)}"
         else:
-            yield number, values
+            yield entry.line, {name: _plain(value) for name, value in entry.values.items()}
+
+
+def _plain(value: Any) -> str:
+    """A number or a truth value as it was written."""
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value)
 
 
 def _wrong(values: Mapping[str, str]) -> str | None:

@@ -14,7 +14,7 @@ ROOT = Path(oneroof.__file__).parent
 # Lower first. A package stands for all of its modules; what is not named here is a mistake.
 LAYERS = (
     {"oneroof"},
-    {"oneroof.errors", "oneroof.model", "oneroof.moment", "oneroof.flat_yaml"},
+    {"oneroof.errors", "oneroof.model", "oneroof.moment", "oneroof.document"},
     {"oneroof.config", "oneroof.owner_lines"},
     {"oneroof.db"},
     {
