@@ -86,7 +86,7 @@ def test_an_exception_counts_when_another_person_has_ratified_it(
     [
         ("requester", "who cannot also approve it"),
         ("requester_alt", "same person"),
-        ("viewer", "permission denied"),
+        ("viewer", "permission denied|is not approver"),
         ("postgres", "no registered person"),
     ],
 )
