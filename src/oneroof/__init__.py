@@ -11,14 +11,14 @@ The one way through (docs/explanation/flow.md):
 The ground (docs/explanation/install.md, four-eyes.md, embedded.md): substrate, script, migrate, doctor; people,
 approvals, gates; embedded; estate. The workers (tail.md, retry.md, supervisor.md, liveness.md): source, tail, cursor,
 batch say what is read and applied; lease and worker fence it; retry takes what fails; lane, control and supervisor
-run it; watch, findings and status tell how it is.
+run it; watch, findings and status tell how it is. The rules (rules.md): rules, cases, document.
 
 Imports point one way; tests/unit/test_import_direction.py has the layers:
 
-    errors model ← config ← db
+    errors model ← config document ← db
       ← substrate embedded approvals channels findings lease policy retry width
-      ← estate script gates people source
-      ← migrate tail cursor batch guard watch
+      ← estate script gates people rules source
+      ← migrate tail cursor batch cases guard watch
       ← strip ranges worker control ← retries ← workers ← lane
       ← supervisor status ← doctor ← cli
 """

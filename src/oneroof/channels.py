@@ -25,6 +25,8 @@ OURS = (
     "governance_worker_policy",
     "governance_finding",
     "governance_retry",
+    "governance_rule",
+    "governance_ruleset",
 )
 
 

@@ -15,7 +15,7 @@ ROOT = Path(oneroof.__file__).parent
 LAYERS = (
     {"oneroof"},
     {"oneroof.errors", "oneroof.model"},
-    {"oneroof.config"},
+    {"oneroof.config", "oneroof.document"},
     {"oneroof.db"},
     {
         "oneroof.substrate",
@@ -28,8 +28,16 @@ LAYERS = (
         "oneroof.retry",
         "oneroof.width",
     },
-    {"oneroof.estate", "oneroof.script", "oneroof.gates", "oneroof.people", "oneroof.source"},
-    {"oneroof.migrate", "oneroof.tail", "oneroof.cursor", "oneroof.batch", "oneroof.guard", "oneroof.watch"},
+    {"oneroof.estate", "oneroof.script", "oneroof.gates", "oneroof.people", "oneroof.rules", "oneroof.source"},
+    {
+        "oneroof.migrate",
+        "oneroof.tail",
+        "oneroof.cursor",
+        "oneroof.batch",
+        "oneroof.cases",
+        "oneroof.guard",
+        "oneroof.watch",
+    },
     {"oneroof.strip", "oneroof.ranges", "oneroof.worker", "oneroof.control"},
     {"oneroof.retries"},
     {"oneroof.workers"},

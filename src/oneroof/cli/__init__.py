@@ -17,7 +17,22 @@ import psycopg
 import typer
 
 from oneroof import __version__
-from oneroof.cli import approvals, config, demo, dlq, doctor, estate, gate, person, policy, run, schema, source, status
+from oneroof.cli import (
+    approvals,
+    config,
+    demo,
+    dlq,
+    doctor,
+    estate,
+    gate,
+    person,
+    policy,
+    rules,
+    run,
+    schema,
+    source,
+    status,
+)
 from oneroof.cli.session import ClosedPipe, Session
 from oneroof.errors import OneroofError, Usage, from_database
 
@@ -66,6 +81,7 @@ for name, group in (
     ("person", person.app),
     ("source", source.app),
     ("policy", policy.app),
+    ("rules", rules.app),
     ("dlq", dlq.app),
     ("gate", gate.app),
     ("approvals", approvals.app),

@@ -9,6 +9,8 @@ BEGIN
       PERFORM public.gov_gate_open(p_request, p_subject);
     WHEN 'person.change' THEN
       PERFORM public.gov_person_change(p_subject, p_content);
+    WHEN 'ruleset.activate' THEN
+      PERFORM public.gov_ruleset_activate(p_request, (p_content ->> 'ruleset_version')::text);
   END CASE;
 END
 $$;
