@@ -108,7 +108,8 @@ def diff(ctx: typer.Context) -> None:
 def activate(ctx: typer.Context, reason: str = typer.Option(..., help="Why, for the person who decides.")) -> None:
     """Ask for the working copy to become the active ruleset.
 
-    Another person approves with `oneroof approvals approve ID`. The request is bound to the hash of the rules as they are now; an edit after it voids it.
+    Another person approves with `oneroof approvals approve ID`. The request is bound to the hash of the rules as they
+    are now; an edit after it voids it.
     """
     session: Session = ctx.obj
     connection = session.connect_installed()

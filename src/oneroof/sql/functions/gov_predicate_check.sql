@@ -12,6 +12,9 @@ DECLARE
   bare text;
   answer jsonb;
 BEGIN
+  IF length(p_text) > 4000 THEN
+    RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value', MESSAGE = 'the predicate is longer than 4000 characters';
+  END IF;
   BEGIN
     path := p_text::jsonpath;
   EXCEPTION WHEN syntax_error OR data_exception THEN
