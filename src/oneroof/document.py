@@ -43,6 +43,8 @@ def read(text: str, *, heading: str, name: str) -> list[Entry]:
             found[-1][match["name"]] = _value(match["value"] or "", where=where)
         else:
             raise Usage(f"{where}: neither '  - name: value' nor '    name: value'", hint="values stand on one line")
+    if not headed:
+        raise Usage(f"{name} is empty; an empty list is {heading}: alone")
     return found
 
 

@@ -51,6 +51,8 @@ def test_comments_blank_lines_and_json_are_read_too() -> None:
         ("rules:\n    a: 1\n", "line 2: neither '  - name: value'"),
         ("rules:\n  - a: 1\n      b: 1\n", "line 3: neither"),
         ("rules:\n  - &x a: 1\n", "line 2: neither"),
+        ("", "file is empty"),
+        ("# nothing\n", "file is empty"),
         ("{", "file: '{' is neither JSON"),
         ('{"rules": {}}', "there is no list of objects named rules"),
         ("[1]", "there is no list of objects named rules"),

@@ -13,6 +13,9 @@ DECLARE
   wrong text;
   made public.governance_rule;
 BEGIN
+  IF jsonb_typeof(p_rules) IS DISTINCT FROM 'array' THEN
+    RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value', MESSAGE = 'rules are an array of objects';
+  END IF;
   LOCK TABLE public.governance_rule IN SHARE ROW EXCLUSIVE MODE;
   before := (SELECT jsonb_object_agg(r.rule_code, to_jsonb(r)) FROM public.governance_rule AS r);
   DELETE FROM public.governance_rule;
@@ -59,7 +62,11 @@ BEGIN
   IF after IS NOT DISTINCT FROM before THEN
     RETURN false;
   END IF;
-  PERFORM public.gov_audit('rules'::text, public.gov_ruleset_version(), format('import %s rules by %I', jsonb_array_length(p_rules), session_user)::text);
+  -- The installation itself writes nothing into the host's channels.
+  IF EXISTS (SELECT FROM public.governance_ruleset) THEN
+    PERFORM public.gov_audit('rules'::text, public.gov_ruleset_version(),
+                             format('import %s rules by %I', jsonb_array_length(p_rules), session_user)::text);
+  END IF;
   RETURN true;
 END
 $$;

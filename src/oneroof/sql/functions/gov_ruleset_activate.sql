@@ -26,6 +26,9 @@ BEGIN
          r.finding_type, r.severity, r.stale_after, r.description
   FROM public.governance_rule AS r WHERE r.enabled
   ON CONFLICT (ruleset_version, rule_code) DO NOTHING;
-  PERFORM public.gov_audit('ruleset'::text, p_version, 'activate'::text);
+  -- The installation itself writes nothing into the host's channels.
+  IF p_request IS NOT NULL THEN
+    PERFORM public.gov_audit('ruleset'::text, p_version, 'activate'::text);
+  END IF;
 END
 $$;
