@@ -268,6 +268,43 @@ def test_a_scope_narrows_a_rule_to_what_contains_it(scratch: Connection) -> None
     assert [each.rule_code for each in rules.evaluate(scratch, facts)] == [None, None]
 
 
+@pytest.mark.parametrize(
+    ("predicate", "scope", "mentioned"),
+    [
+        ("$.class == null", {}, {("class", None)}),
+        ('$.row.status == "a" || $.owners.policy > 0', {}, {("row", "status"), ("owners", None)}),
+        ('$.class == "$.\\"owners\\" $"', {}, {("class", None)}),
+        ("true", {"row": {"status": "born"}, "class": "x"}, {("row", "status"), ("class", None)}),
+        ('exists($.row ? (@.status == "a"))', {}, {("row", None)}),
+        ("exists($.row.* ? (@ == null))", {}, {("row", None)}),
+        ("exists($.* ? (@ == 1))", {}, {(None, None)}),
+        ("exists($.** ? (@ == 1))", {}, {(None, None)}),
+        ("exists($ ? (@.class == null))", {}, {(None, None)}),
+    ],
+)
+def test_what_a_rule_looks_at_is_known(
+    scratch: Connection, predicate: str, scope: dict[str, Any], mentioned: set[tuple[str | None, str | None]]
+) -> None:
+    """Facts that differ elsewhere are judged once, and those that differ there are never taken for one another."""
+    rule = {"rule_code": "mine", "rule_kind": "verdict", "priority": 1, "verdict": "covered", "description": "mine"}
+    replace(scratch, [rule | {"predicate": predicate, "scope": scope}])
+    assert set(scratch.execute("SELECT * FROM gov_rules_mentions('working')").fetchall()) == mentioned
+    chance = random.Random(7)
+    facts = [random_facts(chance) | {"n": 1 if chance.random() < 0.5 else 0} for _ in range(100)]
+    together = rules.evaluate(scratch, facts)
+    alone = [found for each in facts for found in rules.evaluate(scratch, [each])]
+    assert together == alone
+
+
+def test_the_shipped_rules_look_at_nothing_that_every_collection_has_of_its_own(admin: Connection) -> None:
+    """So that thousands of classes and species come to a handful of judgements."""
+    rows = set(admin.execute("SELECT * FROM gov_rules_mentions(NULL)").fetchall())
+    assert (
+        not {("class", None), ("row", "collection_name"), ("row", "species_code"), ("row", None), (None, None)} & rows
+    )
+    assert {("row", "status"), ("owners", None), ("state", None), ("decided", None), ("source", None)} <= rows
+
+
 def test_rules_that_match_nothing_or_everything_are_named(scratch: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     """As soon as something keeps the facts there are; before that nothing is said."""
     assert rules.suspects(scratch) == []
