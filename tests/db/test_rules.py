@@ -321,7 +321,7 @@ def test_rules_that_match_nothing_or_everything_are_named(scratch: Connection, m
 
 
 def test_two_hundred_rules_and_two_thousand_facts_take_no_time(scratch: Connection) -> None:
-    """Less than 1.5 seconds with nothing to share among the facts; the best of three, since others use the machine too."""
+    """Less than 1.5 seconds with nothing to share among the facts; the best of three, on a shared machine."""
     shipped = [rule.entry() for rule in rules.listing(scratch)]
     more = [
         {
