@@ -38,8 +38,9 @@ def decide(connection: Connection, request_id: int, decision: Decision, *, reaso
             {"request": request_id, "decision": decision, "reason": reason},
         )
     if state == "void":
+        kind = find(connection, request_id).request_kind
         raise Refused(
-            f"request {request_id} was edited in approval_requests after it was made, and is now void",
+            f"request {request_id} ({kind}), or what it is bound to, was edited after it was made, and is now void",
             hint="request it again",
         )
     return find(connection, request_id)

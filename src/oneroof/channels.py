@@ -28,6 +28,8 @@ OURS = (
     "governance_office",
     "governance_object_ownership",
     "governance_exception",
+    "governance_rule",
+    "governance_ruleset",
 )
 
 

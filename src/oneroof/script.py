@@ -7,6 +7,7 @@ grants and nothing else (promise 19). Composing needs no connection.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
-from oneroof import __version__, substrate
+from oneroof import __version__, document, substrate
 from oneroof.config import Settings
 
 LEDGER = "public.governance_migration"
@@ -125,6 +126,7 @@ def install_steps(pending: Iterable[Migration]) -> list[Step]:
             "  content_sha256 = excluded.content_sha256, applied_at = now();\n"
             "SET LOCAL ROLE NONE;\nREVOKE CREATE ON SCHEMA public FROM oneroof_owner;",
         ),
+        Step("rules", f"SET LOCAL ROLE oneroof_owner;\n{_rules()}SET LOCAL ROLE NONE;"),
         Step("people", f"SET LOCAL ROLE oneroof_owner;\n{_part('people')}SET LOCAL ROLE NONE;"),
     ]
 
@@ -157,6 +159,14 @@ def uninstall_steps(applied: Iterable[Migration]) -> list[Step]:
         Step("act as the installer again", "SET LOCAL ROLE NONE;"),
         Step("give back grants and roles", _part("unroles")),
     ]
+
+
+def _rules() -> str:
+    """The shipped rules, for a host that has none yet."""
+    text = files("oneroof").joinpath("rules", "default.yaml").read_text(encoding="utf-8")
+    entries = [entry.values for entry in document.read(text, heading="rules")]
+    literal = json.dumps(entries, ensure_ascii=True).replace("'", "''")
+    return f"SELECT public.gov_rules_plant('{literal}'::jsonb);\n"
 
 
 def _substrate_grants() -> str:

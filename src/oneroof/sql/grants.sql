@@ -75,6 +75,14 @@ GRANT SELECT ON public.v_active_ownership, public.v_collection_owner, public.v_o
 GRANT SELECT ON public.v_collection_owner, public.v_exception TO oneroof_console;
 GRANT EXECUTE ON FUNCTION public.gov_known_classes() TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_console;
 
+GRANT SELECT ON public.governance_rule, public.governance_ruleset, public.governance_ruleset_rule
+  TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_console;
+GRANT EXECUTE ON FUNCTION public.gov_ruleset_active(), public.gov_ruleset_content(), public.gov_ruleset_version(),
+  public.gov_ruleset_changed(text, text), public.gov_facts_example(), public.gov_rules_evaluate(jsonb[], text),
+  public.gov_rules_matches(jsonb[], text), public.gov_rules_mentions(text)
+  TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_console;
+GRANT EXECUTE ON FUNCTION public.gov_rules_import(jsonb) TO oneroof_operator;
+
 GRANT EXECUTE ON FUNCTION public.gov_now(), public.gov_cluster() TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver,
   oneroof_executor, oneroof_console;
 GRANT EXECUTE ON FUNCTION public.gov_gate_is_open(text) TO oneroof_reader, oneroof_worker, oneroof_operator,

@@ -11,6 +11,8 @@ BEGIN
       PERFORM public.gov_person_change(p_subject, p_content);
     WHEN 'exception.ratify' THEN
       PERFORM public.gov_exception_ratify(p_request, p_subject);
+    WHEN 'ruleset.activate' THEN
+      PERFORM public.gov_ruleset_activate(p_request, (p_content ->> 'ruleset_version')::text);
   END CASE;
 END
 $$;

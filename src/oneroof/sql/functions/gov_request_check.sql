@@ -17,6 +17,13 @@ BEGIN
       PERFORM public.gov_person_check(p_subject, p_content);
     WHEN 'exception.ratify' THEN
       PERFORM public.gov_exception_check(p_subject, p_content);
+    WHEN 'ruleset.activate' THEN
+      IF p_content IS DISTINCT FROM jsonb_build_object('ruleset_version', public.gov_ruleset_version()) OR p_subject IS DISTINCT FROM 'rules' THEN
+        PERFORM public.gov_refuse('a ruleset is activated by the hash of the rules as they are now'::text, 'oneroof rules diff'::text);
+      END IF;
+      IF p_content ->> 'ruleset_version' = public.gov_ruleset_active() THEN
+        PERFORM public.gov_refuse('the rules as they are now are active already'::text, 'oneroof rules diff'::text);
+      END IF;
     ELSE
       PERFORM public.gov_refuse(format('there is no request of kind %L', p_kind)::text, NULL::text);
   END CASE;

@@ -1,5 +1,6 @@
 -- Approve or reject what another person asked. Answers the state the request is in afterwards: an edit of the host's
--- row since the request was made voids it, and that stays on record, so it is an answer and not an exception.
+-- row since the request was made, or of what it is bound to, voids it, and that stays on record, so it is an answer and
+-- not an exception.
 CREATE OR REPLACE FUNCTION public.gov_request_decide(p_request bigint, p_decision text, p_reason text)
 RETURNS text
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
@@ -41,6 +42,7 @@ BEGIN
     WHEN (SELECT array_agg(public.gov_request_digest(a.request_kind, a.subject, a.content, a.reason, a.requested_by) || a.status)
           FROM public.approval_requests AS a WHERE a.id = p_request)
          IS DISTINCT FROM ARRAY[request.content_sha256 || 'pending']
+      OR (p_decision = 'approved' AND NOT public.gov_request_is_current(request.request_kind, request.content))
     THEN 'void' ELSE p_decision END;
   IF outcome = 'approved' THEN
     PERFORM public.gov_request_check(request.request_kind, request.subject, request.content);

@@ -1,0 +1,165 @@
+"""`oneroof rules list | import | export | diff | activate | test`: edited by one, activated by two."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from oneroof import approvals, cases, rules
+from oneroof.cli.approvals import requested
+from oneroof.cli.session import Session, table
+from oneroof.errors import Usage
+from oneroof.rules import Rule, Which
+
+app = typer.Typer(
+    help="What makes a verdict. The working copy is edited with import; it judges nothing until another person "
+    "approves its activation.",
+    no_args_is_help=True,
+)
+ACTIVE = typer.Option(False, "--active", help="The active ruleset, not the working copy.")
+
+
+@app.command("list")
+def list_rules(ctx: typer.Context, active: bool = ACTIVE) -> None:
+    """The rules in the order in which they are asked: the first that matches decides the input state, the first that
+    matches decides the verdict, and every finding rule that matches adds its finding.
+    """
+    session: Session = ctx.obj
+    connection = session.connect_installed()
+    found = rules.listing(connection, _which(active))
+    for suspect in rules.suspects(connection, _which(active)):
+        session.say(f"warning: rule {suspect.rule_code} matches {suspect.matches} of the facts there are")
+    columns = ["kind", "priority", "rule", "gives", "scope", "predicate", "enabled"]
+    cells = [
+        (
+            r.rule_kind,
+            r.priority,
+            r.rule_code,
+            _gives(r),
+            json.dumps(r.scope) if r.scope else "",
+            r.predicate,
+            r.enabled,
+        )
+        for r in found
+    ]
+    session.emit(found, lambda out: out.print(table(columns, cells) if found else "there are no rules"))
+
+
+@app.command("import")
+def import_rules(
+    ctx: typer.Context,
+    file: Path = typer.Argument(help="A file as `oneroof rules export` writes it, or the same as JSON."),
+) -> None:
+    """Make FILE the working copy, whole or not at all: a rule that is not in it is no longer in the working copy.
+
+    Predicates are PostgreSQL's jsonpath over an object's facts, such as $.owners.policy == 0. Nothing is judged by them
+    before `oneroof rules activate` and another person's approval.
+    """
+    session: Session = ctx.obj
+    connection = session.connect_installed()
+    changed = rules.import_file(connection, file)
+    count = len(rules.listing(connection))
+    session.emit(
+        {"file": str(file), "rules": count, "changed": changed},
+        lambda out: out.print(
+            f"the working copy has the {count} rules of {file}" + ("" if changed else ", as it had before")
+        ),
+    )
+
+
+@app.command()
+def export(ctx: typer.Context, file: Path = typer.Argument(help="A file that does not exist yet.")) -> None:
+    """Write the working copy to FILE, for review and for import; predicates are in the server's own form."""
+    session: Session = ctx.obj
+    connection = session.connect_installed()
+    text = rules.export(connection)
+    try:
+        with file.open("x", encoding="utf-8", newline="\n") as stream:
+            stream.write(text)
+    except (OSError, ValueError) as error:
+        raise Usage(f"cannot write {file}: {getattr(error, 'strerror', None) or error}") from None
+    count = len(rules.listing(connection))
+    session.emit({"file": str(file), "rules": count}, lambda out: out.print(f"{count} rules are in {file}"))
+
+
+@app.command()
+def diff(ctx: typer.Context) -> None:
+    """What an activation would change: rules added, removed and changed, field by field, and the host's detectors."""
+    session: Session = ctx.obj
+    found = rules.difference(session.connect_installed())
+    cells = [(c.rule_code, c.change, c.field, _brief(c.active), _brief(c.working)) for c in found.changes]
+    if found.detectors_added or found.detectors_removed:
+        told = f"{found.detectors_added} new or changed, {found.detectors_removed} gone or changed"
+        cells.append(("measurement_registry", "changed", "detectors", "", told))
+    session.emit(
+        found,
+        lambda out: out.print(
+            table(["rule", "change", "field", "active", "working copy"], cells)
+            if cells
+            else f"the working copy is the active ruleset {found.active_version}"
+        ),
+    )
+
+
+@app.command()
+def activate(ctx: typer.Context, reason: str = typer.Option(..., help="Why, for the person who decides.")) -> None:
+    """Ask for the working copy to become the active ruleset.
+
+    Another person approves with `oneroof approvals approve ID`. The request is bound to the hash of the rules as they
+    are now; an edit after it voids it.
+    """
+    session: Session = ctx.obj
+    connection = session.connect_installed()
+    requested(session, approvals.find(connection, rules.request_activation(connection, reason=reason)))
+
+
+@app.command("test")
+def ask_cases(
+    ctx: typer.Context,
+    file: Path = typer.Argument(
+        help="A file of cases: facts, and the verdict, input_state or findings expected of them."
+    ),
+    active: bool = ACTIVE,
+) -> None:
+    """Ask the working copy about every case of FILE and print each difference; exit 1 if there is any.
+
+    A case is `- case: a name`, `facts: {"owners": {"policy": 0}}` and what is expected: verdict, undecided_reason,
+    rule, input_state, findings. Facts that it leaves out are those of an ordinary covered object.
+    """
+    session: Session = ctx.obj
+    outcome = cases.run(session.connect_installed(), file, which=_which(active))
+    cells = [(d.case, d.what, _brief(d.expected), _brief(d.found)) for d in outcome.differences]
+    session.emit(
+        outcome,
+        lambda out: out.print(
+            table(["case", "what", "expected", "found"], cells)
+            if cells
+            else f"all {outcome.cases} cases are as expected"
+        ),
+    )
+    if outcome.differences:
+        raise typer.Exit(1)
+
+
+def _which(active: bool) -> Which:
+    return "active" if active else "working"
+
+
+def _gives(rule: Rule) -> str:
+    given = rule.input_state or rule.verdict or rule.finding_type or ""
+    return f"{given}: {rule.undecided_reason}" if rule.undecided_reason else given
+
+
+def _brief(value: Any) -> str:
+    match value:
+        case None:
+            return ""
+        case str():
+            return value
+        case {"rule_code": _, "predicate": predicate}:
+            return str(predicate)
+        case _:
+            return json.dumps(value, ensure_ascii=False)

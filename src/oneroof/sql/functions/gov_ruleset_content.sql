@@ -1,0 +1,23 @@
+-- What the working copy would be as a ruleset: the enabled rules and the host's enabled detectors (doc 31 §5), in an order of
+-- their own, whatever the order of the rows and the settings of the session.
+CREATE OR REPLACE FUNCTION public.gov_ruleset_content() RETURNS jsonb
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET TimeZone = 'UTC'
+SET IntervalStyle = 'postgres'
+SET extra_float_digits = 1
+SET bytea_output = 'hex'
+AS $$
+DECLARE
+  rules CONSTANT jsonb := coalesce(
+    (SELECT jsonb_agg(to_jsonb(r) - 'enabled' ORDER BY r.rule_code COLLATE "C") FROM public.governance_rule AS r WHERE r.enabled), '[]');
+  detectors jsonb := '[]';
+BEGIN
+  IF to_regclass('public.measurement_registry') IS NOT NULL THEN
+    -- When a row was written says nothing about what it detects.
+    SELECT coalesce(jsonb_agg(d.detector ORDER BY d.detector::text COLLATE "C"), '[]') INTO detectors
+    FROM (SELECT to_jsonb(m) - 'created_at' - 'updated_at' AS detector FROM public.measurement_registry AS m WHERE m.enabled) AS d;
+  END IF;
+  RETURN jsonb_build_object('rules', rules, 'detectors', detectors);
+END
+$$;

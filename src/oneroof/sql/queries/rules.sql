@@ -1,0 +1,37 @@
+-- working --
+SELECT rule_code, rule_kind, priority, scope, predicate::text AS predicate, verdict, undecided_reason, input_state, finding_type,
+       severity, stale_after::text AS stale_after, enabled, description
+FROM public.governance_rule
+ORDER BY pg_catalog.array_position(ARRAY['input', 'verdict', 'finding'], rule_kind), priority, rule_code COLLATE "C"
+
+-- active --
+SELECT rule_code, rule_kind, priority, scope, predicate::text AS predicate, verdict, undecided_reason, input_state, finding_type,
+       severity, stale_after::text AS stale_after, true AS enabled, description
+FROM public.governance_ruleset_rule
+WHERE ruleset_version = public.gov_ruleset_active()
+ORDER BY pg_catalog.array_position(ARRAY['input', 'verdict', 'finding'], rule_kind), priority, rule_code COLLATE "C"
+
+-- import --
+SELECT public.gov_rules_import(%(rules)s::jsonb)
+
+-- versions --
+SELECT public.gov_ruleset_version(), public.gov_ruleset_active()
+
+-- detectors --
+-- How many detectors of the host differ between the active ruleset and now.
+SELECT count(*) FILTER (WHERE old.detector IS NULL) AS added, count(*) FILTER (WHERE new.detector IS NULL) AS removed
+FROM (SELECT jsonb_array_elements(content -> 'detectors') AS detector FROM public.governance_ruleset WHERE retired_at IS NULL) AS old
+FULL JOIN (SELECT jsonb_array_elements(public.gov_ruleset_content() -> 'detectors') AS detector) AS new ON new.detector::text = old.detector::text
+
+-- example --
+SELECT public.gov_facts_example()
+
+-- evaluate --
+SELECT verdict, undecided_reason, rule_code, input_state, input_rule, finding_types, stale_after::text AS stale_after
+FROM public.gov_rules_evaluate(%(facts)s::jsonb[], %(version)s::text) ORDER BY ordinal
+
+-- matches --
+SELECT rule_code, matched FROM public.gov_rules_matches(%(facts)s::jsonb[], %(version)s::text)
+
+-- facts_table --
+SELECT pg_catalog.to_regclass(%(name)s) IS NOT NULL
