@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from bed import VOLATILE, Bed, await_gone, copy_pristine, own_bed
+from bed import VOLATILE, Bed, await_gone, connect, copy_pristine, own_bed
+from oneroof.db import Connection
 from oneroof.embedded import EmbeddedServer, find_binaries
 
 HOME = "ONEROOF_TEST_HOME"
@@ -20,8 +21,12 @@ SLOW = (
     "tests/acceptance",
     "tests/faults",
     "tests/plans",
+    "tests/db/test_attacks",
     "tests/db/test_estate",
+    "tests/db/test_exceptions",
     "tests/db/test_four_eyes",
+    "tests/db/test_owners",
+    "tests/db/test_ruleset",
     "tests/migration/test_install",
 )
 
@@ -138,6 +143,13 @@ def installed_database(bed: Bed) -> Iterator[str]:
     """A DSN, as superuser, of a small estate with oneroof installed."""
     with bed.database(bed.installed()) as name:
         yield bed.dsn(name)
+
+
+@pytest.fixture
+def admin(installed_database: str) -> Iterator[Connection]:
+    """A connection to it, as superuser."""
+    with connect(installed_database) as connection:
+        yield connection
 
 
 @pytest.fixture(autouse=True)

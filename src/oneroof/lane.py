@@ -231,8 +231,9 @@ class Lane:
         worker, now = executor.duty.worker, time.monotonic()
         try:
             running = self._started(connection, executor)
-            running.pressed = pressed = any(other.is_hot(now) for other in self.executors)
-            running.is_hot = executor.is_hot(now)
+            pressed = any(other.is_hot(now) for other in self.executors)
+            if isinstance(running, HandoffIntake):
+                running.pressed, running.is_hot = pressed, executor.is_hot(now)
             step = running.run_once()
         except HeldElsewhere as held:
             self._held(connection, executor, held)

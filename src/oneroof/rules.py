@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import psycopg
-from psycopg import sql
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
@@ -26,8 +25,6 @@ KIND = "ruleset.activate"
 SUBJECT = "rules"
 HEADING = "rules"
 OPERATOR = "oneroof_operator"
-# Where the distinct facts of all candidates are kept, once something keeps them: (relation, column).
-FACTS = ("governance_signature", "facts")
 
 Which = Literal["working", "active"]
 
@@ -96,14 +93,6 @@ class Judgement:
     input_rule: str | None
     finding_types: list[str]
     stale_after: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Suspect:
-    """A rule that matches none, or all, of the facts there are."""
-
-    rule_code: str
-    matches: Literal["none", "all"]
 
 
 def entries(text: str, *, heading: str, name: str) -> list[dict[str, Any]]:
@@ -226,22 +215,3 @@ def evaluate(connection: Connection, facts: Sequence[Any], *, which: Which = "wo
         connection.cursor(row_factory=class_row(Judgement)) as cursor,
     ):
         return cursor.execute(queries("rules")["evaluate"], parameters).fetchall()
-
-
-def suspects(connection: Connection, which: Which = "working", *, limit: int = 2000) -> list[Suspect]:
-    """The rules that match none or all of the facts of this host; nothing where no facts are kept yet."""
-    relation, column = FACTS
-    with transaction(connection, doing="trying the rules on the facts there are", read_only=True, statement_timeout=5):
-        (known,) = one(connection, queries("rules")["facts_table"], {"name": f"public.{relation}"})
-        if not known:
-            return []
-        select = sql.SQL("SELECT {} FROM public.{} LIMIT {}").format(
-            sql.Identifier(column), sql.Identifier(relation), sql.Literal(limit)
-        )
-        facts = [Jsonb(value) for (value,) in connection.execute(select)]
-        parameters = {"facts": facts, "version": "working" if which == "working" else None}
-        found = connection.execute(queries("rules")["matches"], parameters).fetchall()
-    if not facts:
-        return []
-    extreme: dict[int, Literal["none", "all"]] = {0: "none", len(facts): "all"}
-    return sorted((Suspect(code, extreme[n]) for code, n in found if n in extreme), key=lambda each: each.rule_code)

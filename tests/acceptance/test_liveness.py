@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
 
-import pytest
-
-from bed import as_user, command, connect, eventually, spawn
+from bed import as_user, command, eventually, spawn
 from liveness import Actor
 from oneroof.db import Connection, one
 
 GAP = "cursor_silent_gap:gov_handoff_intake:birth_registry"
 OPEN = "SELECT count(*) FROM system_issues WHERE source_system = 'oneroof' AND status = 'open'"
-
-
-@pytest.fixture
-def admin(installed_database: str) -> Iterator[Connection]:
-    with connect(installed_database) as connection:
-        yield connection
 
 
 def test_a_dead_worker_is_exit_1_of_status_and_watch(admin: Connection, installed_database: str) -> None:

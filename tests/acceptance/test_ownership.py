@@ -20,12 +20,6 @@ OFFICES = ("DIEU-32", "GOV-COUNCIL", "GOV-DOT", "GOV-MOT", "GOV-MOUT", "GOV-SIV"
 
 
 @pytest.fixture
-def admin(installed_database: str) -> Iterator[Connection]:
-    with connect(installed_database) as connection:
-        yield connection
-
-
-@pytest.fixture
 def operator(installed_database: str) -> Iterator[Connection]:
     with connect(as_user(installed_database, "viewer")) as connection:
         yield connection

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from bed import connect
@@ -21,12 +19,6 @@ ODD = """
   ('a', 'bc', '0044-03-15 BC'), ('a', 'soon', now() + interval '1 hour'), ('b', 'null', NULL),
   ('b', 'again', '-infinity')
 """
-
-
-@pytest.fixture
-def admin(installed_database: str) -> Iterator[Connection]:
-    with connect(installed_database) as connection:
-        yield connection
 
 
 def sweep(connection: Connection, name: str = "birth_registry", *, batch: int = 300, steps: int | None = None) -> int:

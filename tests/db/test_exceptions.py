@@ -17,12 +17,6 @@ SUBJECT = "customer_records"
 
 
 @pytest.fixture
-def admin(installed_database: str) -> Iterator[Connection]:
-    with connect(installed_database) as connection:
-        yield connection
-
-
-@pytest.fixture
 def asking(installed_database: str) -> Iterator[Connection]:
     with connect(as_user(installed_database, "requester")) as connection:
         yield connection

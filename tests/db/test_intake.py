@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC
 
-import pytest
 from psycopg import sql
 
 import inventory
@@ -18,12 +16,6 @@ from oneroof.workers.handoff_intake import HandoffIntake
 
 SEEN = "SELECT events_seen FROM gov_worker_cursor WHERE worker_name = 'gov_handoff_intake' AND source_name = %s"
 HAVE = "SELECT count(*) FROM governance_candidate_state WHERE candidate_key = %s"
-
-
-@pytest.fixture
-def admin(installed_database: str) -> Iterator[Connection]:
-    with connect(installed_database) as connection:
-        yield connection
 
 
 def swept(connection: Connection, name: str = "birth_registry") -> HandoffIntake:

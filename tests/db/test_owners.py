@@ -25,12 +25,6 @@ COLLECTION = "customer_records"
 
 
 @pytest.fixture
-def admin(installed_database: str) -> Iterator[Connection]:
-    with connect(installed_database) as connection:
-        yield connection
-
-
-@pytest.fixture
 def operator(installed_database: str) -> Iterator[Connection]:
     with connect(as_user(installed_database, "viewer")) as connection:
         yield connection

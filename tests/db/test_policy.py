@@ -22,12 +22,6 @@ def operator(installed_database: str) -> Iterator[Connection]:
         yield connection
 
 
-@pytest.fixture
-def admin(installed_database: str) -> Iterator[Connection]:
-    with connect(installed_database) as connection:
-        yield connection
-
-
 def audit(connection: Connection) -> list[tuple[str, str, str]]:
     """Our audit rows of workers and policies, in order."""
     return connection.execute(

@@ -305,21 +305,7 @@ def test_the_shipped_rules_look_at_nothing_that_every_collection_has_of_its_own(
     assert {("row", "status"), ("owners", None), ("state", None), ("decided", None), ("source", None)} <= rows
 
 
-def test_rules_that_match_nothing_or_everything_are_named(scratch: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As soon as something keeps the facts there are; before that nothing is said."""
-    assert rules.suspects(scratch) == []
-    monkeypatch.setattr(rules, "FACTS", ("kept_facts", "facts"))
-    scratch.execute("CREATE TABLE kept_facts (facts jsonb)")
-    assert rules.suspects(scratch) == []
-    ordinary = rules.example(scratch)
-    for policy in (0, 1):
-        facts = cases.merge(ordinary, {"owners": {"policy": policy}})
-        scratch.execute("INSERT INTO kept_facts VALUES (%s)", (Jsonb(facts),))
-    found = {suspect.rule_code: suspect.matches for suspect in rules.suspects(scratch, "active")}
-    assert (found["unborn"], found["input_ready"]) == ("none", "all")
-    assert not {"owned", "unowned", "find_orphan"} & found.keys()
-
-
+@pytest.mark.slow
 def test_judging_takes_no_more_than_its_share_of_rules(scratch: Connection) -> None:
     """Two thousand facts that share nothing, by the shipped rules and by two hundred; the best of three each."""
     shipped = [rule.entry() for rule in rules.listing(scratch)]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from bed import as_user, command, connect
@@ -12,12 +10,6 @@ from oneroof.db import Connection
 from oneroof.errors import OneroofError, Refused
 
 HOSTILE = '"x""; DROP TABLE birth_registry; --"'
-
-
-@pytest.fixture
-def admin(installed_database: str) -> Iterator[Connection]:
-    with connect(installed_database) as connection:
-        yield connection
 
 
 def test_the_three_of_doc_39_are_registered(admin: Connection) -> None:

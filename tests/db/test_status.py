@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
-
 from bed import Bed, as_user, connect
 from liveness import Actor
 from oneroof import policy, status
 from oneroof.db import Connection, one
-
-
-@pytest.fixture
-def admin(installed_database: str) -> Iterator[Connection]:
-    with connect(installed_database) as connection:
-        yield connection
 
 
 def test_the_states_are_told_apart(admin: Connection) -> None:

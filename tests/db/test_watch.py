@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 
 import pytest
 
@@ -17,12 +16,6 @@ from oneroof.watch import Seen, watch
 GAP = f"cursor_silent_gap:{WORKER}:birth_registry"
 LAG = f"cursor_lag:{WORKER}:birth_registry"
 NOTHING = Seen(raised=[], cleared=[], open=0)
-
-
-@pytest.fixture
-def admin(installed_database: str) -> Iterator[Connection]:
-    with connect(installed_database) as connection:
-        yield connection
 
 
 @pytest.fixture

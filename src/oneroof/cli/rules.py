@@ -28,10 +28,7 @@ def list_rules(ctx: typer.Context, active: bool = ACTIVE) -> None:
     matches decides the verdict, and every finding rule that matches adds its finding.
     """
     session: Session = ctx.obj
-    connection = session.connect_installed()
-    found = rules.listing(connection, _which(active))
-    for suspect in rules.suspects(connection, _which(active)):
-        session.say(f"warning: rule {suspect.rule_code} matches {suspect.matches} of the facts there are")
+    found = rules.listing(session.connect_installed(), _which(active))
     columns = ["kind", "priority", "rule", "gives", "scope", "predicate", "enabled"]
     cells = [
         (

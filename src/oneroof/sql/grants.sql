@@ -79,7 +79,7 @@ GRANT SELECT ON public.governance_rule, public.governance_ruleset, public.govern
   TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_console;
 GRANT EXECUTE ON FUNCTION public.gov_ruleset_active(), public.gov_ruleset_content(), public.gov_ruleset_version(),
   public.gov_ruleset_changed(text, text), public.gov_facts_example(), public.gov_rules_evaluate(jsonb[], text),
-  public.gov_rules_matches(jsonb[], text), public.gov_rules_mentions(text)
+  public.gov_rules_mentions(text)
   TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_console;
 GRANT EXECUTE ON FUNCTION public.gov_rules_import(jsonb) TO oneroof_operator;
 

@@ -47,8 +47,6 @@ class BackfillSweep:
     lease: Lease
     batch: int = BATCH
     scope: str | None = None
-    pressed: bool = False
-    is_hot: bool = False
     run: Run = field(default_factory=Run, init=False)
     _draft: Run = field(default_factory=Run, init=False)
     _statements: Statements = field(default_factory=Statements, init=False)

@@ -29,9 +29,3 @@ SELECT public.gov_facts_example()
 -- evaluate --
 SELECT verdict, undecided_reason, rule_code, input_state, input_rule, finding_types, stale_after::text AS stale_after
 FROM public.gov_rules_evaluate(%(facts)s::jsonb[], %(version)s::text) ORDER BY ordinal
-
--- matches --
-SELECT rule_code, matched FROM public.gov_rules_matches(%(facts)s::jsonb[], %(version)s::text)
-
--- facts_table --
-SELECT pg_catalog.to_regclass(%(name)s) IS NOT NULL
