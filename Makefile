@@ -24,7 +24,7 @@ demo: $(STAMP) ## an embedded PostgreSQL, a simulated estate of a million object
 test: $(STAMP) ## every test, on every PostgreSQL found
 	$(BIN)/python -m pytest -n 2 --dist worksteal --pg all $(ARGS)
 
-fast: $(STAMP) ## the tests to run while editing, in under 30 seconds, on PostgreSQL 18
+fast: $(STAMP) ## the tests to run while editing, in under a minute, on PostgreSQL 18
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow" $(ARGS)
 
 check: $(STAMP) ## ruff, mypy strict, migration lint
