@@ -15,7 +15,7 @@ from psycopg import sql
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
-from oneroof.db import Answer, Connection, one, queries
+from oneroof.db import Answer, Connection, one, queries, say_last, say_now
 from oneroof.source import Source
 
 _identities: WeakKeyDictionary[Connection, str] = WeakKeyDictionary()
@@ -42,6 +42,7 @@ class Cursor:
     has_due: bool
     horizon: int
     next_xid: int
+    oldest: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +92,11 @@ def read_ground(connection: Connection, source: Source) -> Ground:
     return found
 
 
-def reading(*, worker: str, source: str) -> sql.Composed:
-    """The statement that reads the cursor, and makes it if it is the first time."""
-    return sql.SQL(queries("cursor")["read"]).format(worker=worker, source=source)
+def reading(*, worker: str, source: str, overlap: str | None = None) -> sql.Composed:
+    """The statement that reads the cursor, and makes it if it is the first time; with when the oldest transaction began
+    that may still write, if an overlap is given.
+    """
+    return sql.SQL(queries("cursor")["read"]).format(worker=worker, source=source, overlap=overlap)
 
 
 def read(answer: Answer) -> Cursor:
@@ -145,18 +148,20 @@ def advance(
     watermark: tuple[str, str] | None,
     summary: dict[str, Any],
 ) -> None:
-    """Move on inside the window; a watermark, if given, moves up and never down."""
+    """Move on inside the window; a watermark, if given, moves up and never down. It is the last word of a batch."""
     text, key = watermark or (None, None)
-    _move(
+    say_last(
         connection,
-        cursor,
-        "advance",
-        at=_json(at),
-        seen=seen,
-        written=written,
-        text=text,
-        key=key,
-        summary=Jsonb(summary),
+        sql.SQL(queries("cursor")["advance"]).format(
+            worker=cursor.worker_name,
+            source=cursor.source_name,
+            at=_json(at),
+            seen=seen,
+            written=written,
+            text=text,
+            key=key,
+            summary=Jsonb(summary),
+        ),
     )
 
 
@@ -188,6 +193,7 @@ def rewind(connection: Connection, *, worker: str, source: str) -> None:
 
 def _move(connection: Connection, cursor: Cursor, how: str, **parameters: Any) -> None:
     who = {"worker": cursor.worker_name, "source": cursor.source_name}
+    say_now(connection)
     connection.execute(queries("cursor")[how], {**who, **parameters})
 
 

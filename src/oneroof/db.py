@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import psycopg
 from psycopg import sql
@@ -34,6 +35,9 @@ PREPARED_MOST = 500
 
 Connection = psycopg.Connection[TupleRow]
 Answer = psycopg.Cursor[TupleRow]
+_COMMIT = sql.SQL("COMMIT")
+# What the transaction under way on a connection has still to say before its COMMIT.
+_last_words: WeakKeyDictionary[Connection, sql.Composed] = WeakKeyDictionary()
 _NAME = re.compile(r"^-- (?P<name>[a-z_]+) --$(?P<body>.*?)(?=^-- [a-z_]+ --$|\Z)", re.MULTILINE | re.DOTALL)
 
 
@@ -161,13 +165,21 @@ def transaction(
 def _committing(connection: Connection, opening: sql.Composed) -> Iterator[Answer]:
     """A transaction that begins with these words, in one message; inside another one a part of it."""
     if connection.info.transaction_status != TransactionStatus.IDLE:
-        with connection.transaction():
-            yield connection.execute(opening, prepare=False)
+        say_now(connection)
+        try:
+            with connection.transaction():
+                yield connection.execute(opening, prepare=False)
+                say_now(connection)
+        finally:
+            _last_words.pop(connection, None)
         return
     try:
         yield connection.execute(sql.SQL("BEGIN; {}").format(opening), prepare=False)
-        ended = connection.execute("COMMIT", prepare=False)
+        ended = connection.execute(_closing(connection), prepare=False)
+        while ended.nextset():
+            pass
     except BaseException:
+        _last_words.pop(connection, None)
         # What a cut connection cannot take back, the server does.
         with suppress(psycopg.Error):
             connection.execute("ROLLBACK", prepare=False)
@@ -175,6 +187,26 @@ def _committing(connection: Connection, opening: sql.Composed) -> Iterator[Answe
     # A failure that somebody swallowed in there must not pass for a commit.
     if ended.statusmessage != "COMMIT":
         raise Wrong("the transaction had failed, and nothing of it was kept")
+
+
+def say_last(connection: Connection, statement: sql.Composed) -> None:
+    """Keep a statement for the end of the transaction, where it goes in one message with COMMIT; if it fails, so does
+    that.
+    """
+    say_now(connection)
+    _last_words[connection] = statement
+
+
+def say_now(connection: Connection) -> None:
+    """Say what was kept for the end, since more is to come that must find it done."""
+    kept = _last_words.pop(connection, None)
+    if kept is not None:
+        connection.execute(kept, prepare=False)
+
+
+def _closing(connection: Connection) -> sql.SQL | sql.Composed:
+    kept = _last_words.pop(connection, None)
+    return _COMMIT if kept is None else sql.SQL("; ").join([kept, _COMMIT])
 
 
 @cache

@@ -75,13 +75,20 @@ class Run:
 
 
 def fenced(
-    connection: Connection, held: Lease, batch: Callable[[Cursor], T], *, worker: str, source: str, doing: str
+    connection: Connection,
+    held: Lease,
+    batch: Callable[[Cursor], T],
+    *,
+    worker: str,
+    source: str,
+    doing: str,
+    overlap: str | None = None,
 ) -> T:
     """Run a batch from its cursor on in one transaction behind the fence, as the worker's role, each statement within
-    the limit.
+    the limit; first it is noted when the oldest open transaction began, if an overlap is given.
     """
     settings = {**_SETTINGS, "idle_in_transaction_session_timeout": f"{int(held.ttl * 500)}ms"}
-    first = sql.SQL("; ").join([lease.fence(held), cursor.reading(worker=worker, source=source)])
+    first = sql.SQL("; ").join([lease.fence(held), cursor.reading(worker=worker, source=source, overlap=overlap)])
     for attempt in range(1, ATTEMPTS + 1):
         try:
             with transaction(

@@ -9,7 +9,7 @@ from psycopg import sql
 import inventory
 from bed import Bed, connect, eventually
 from oneroof import lease, source
-from oneroof.db import Connection, one, queries
+from oneroof.db import Connection, one
 from oneroof.workers import backfill_sweep, handoff_intake
 from oneroof.workers.backfill_sweep import BackfillSweep
 from oneroof.workers.handoff_intake import HandoffIntake
@@ -124,7 +124,7 @@ def test_children_of_a_table_are_read_to_their_end(admin: Connection) -> None:
 
 def test_where_others_hide_their_transactions_nothing_better_than_an_overlap_is_known(lone_bed: Bed) -> None:
     """The owner's function sees when transactions began; without that right it says that it does not know."""
-    oldest = queries("cursor")["oldest"]
+    oldest = "SELECT public.gov_oldest_transaction(%(overlap)s::interval)::timestamp::text"
     with (
         lone_bed.database(lone_bed.installed()) as name,
         connect(lone_bed.dsn(name)) as admin,

@@ -26,7 +26,7 @@ from psycopg import sql
 import inventory
 from bed import Bed, connect
 from inventory import INTAKE, POISON, SWEEP
-from oneroof import lease, ranges, worker
+from oneroof import db, lease, ranges, worker
 from oneroof.db import Answer, Connection, one
 from oneroof.errors import HeldElsewhere
 from oneroof.source import Source
@@ -127,7 +127,8 @@ def arm(point: int | None, when: When, out: int) -> None:
         nonlocal statement
         text = query.as_string(self) if isinstance(query, sql.Composable) else query
         text = text.decode() if isinstance(text, bytes) else str(text)
-        statement = " ".join(line for line in text.split("\n") if not line.startswith("--"))[:90]
+        statement = " ".join(line for line in text.split("\n") if not line.startswith("--"))
+        statement = statement[:80] + (" COMMIT" if len(statement) > 80 and statement.endswith("COMMIT") else "")
         return execute(self, query, *args, **more)
 
     def wait_or_die(self: Any, gen: Any, *args: Any, **more: Any) -> Any:
@@ -296,9 +297,9 @@ def points(stand: Stand) -> list[str]:
 def try_some(stand: Stand, *, many: int) -> None:
     """So many points, half of them commits; always the same ones."""
     words = points(stand)
-    commits = [point for point, word in enumerate(words) if word == "COMMIT"]
+    commits = [point for point, word in enumerate(words) if word.endswith("COMMIT")]
     assert len(commits) >= 6
-    others = [point for point, word in enumerate(words) if word != "COMMIT"]
+    others = [point for point, word in enumerate(words) if not word.endswith("COMMIT")]
     for of in (commits, others):
         for point in stand.chance.sample(of, min(many // 2, len(of))):
             stand.try_point(point, stand.chance.choice(BOTH))
@@ -339,6 +340,7 @@ def test_mutant_that_commits_each_statement_is_found_out(stand: Stand, monkeypat
     @contextmanager
     def loose(connection: Connection, *, first: sql.Composed, **_: object) -> Iterator[Answer]:
         yield connection.execute(first)
+        db.say_now(connection)
 
     monkeypatch.setattr(worker, "transaction", loose)
     effects = [point for point, word in enumerate(points(stand)) if word.startswith("WITH batch AS MATERIALIZED")]

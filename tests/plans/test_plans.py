@@ -262,7 +262,7 @@ def test_the_fast_lane_reads_a_batch_of_many(connection: Connection, births: Sou
 
 def test_the_fast_lane_is_bounded_while_an_old_transaction_is_open(connection: Connection) -> None:
     """It begins where the oldest transaction did, but no further back than the overlap: the rest is the frontier's."""
-    ask = queries("cursor")["oldest"]
+    ask = "SELECT public.gov_oldest_transaction(%(overlap)s::interval)::timestamp::text"
     late = "SELECT extract(epoch FROM clock_timestamp() - %s::text::timestamp AT TIME ZONE 'UTC')::float8"
     with connect(connection.info.dsn) as host, host.transaction():
         (began,) = one(host, "SELECT now()")

@@ -43,6 +43,7 @@ BUSY_ROWS = 1_000
 BACKLOG_BATCHES = 10
 # How many remembered versions to forget at once, with and without news.
 BUSY_PRUNE, PRUNE = 250, 5_000
+# How far behind the latest row the fast lane looks for what commits late; the rest is the frontier's.
 OVERLAP = "5 seconds"
 
 
@@ -133,7 +134,9 @@ class HandoffIntake:
 
     def _newest_rows(self) -> Step:
         return isolating(
-            self._width, lambda: self._hoping(self._fast), lambda e: self._fenced(lambda here: self._fast(here, e))
+            self._width,
+            lambda: self._hoping(self._fast, overlap=self._overlap),
+            lambda e: self._fenced(lambda here: self._fast(here, e), overlap=self._overlap),
         )
 
     def _piece(self) -> Step:
@@ -143,25 +146,25 @@ class HandoffIntake:
             lambda e: self._fenced(lambda here: self._frontier(here, e)),
         )
 
-    def _hoping(self, piece: Callable[[Cursor], Step]) -> Step:
+    def _hoping(self, piece: Callable[[Cursor], Step], *, overlap: str | None = None) -> Step:
         """In a backlog of births a plain insert is tried first; a key that is there makes it an upsert."""
         if self._are_births:
             try:
-                return self._fenced(piece)
+                return self._fenced(piece, overlap=overlap)
             except OneroofError as error:
                 if not isinstance(error.__cause__, pg.UniqueViolation):
                     raise
                 self._are_births = False
-        return self._fenced(piece)
+        return self._fenced(piece, overlap=overlap)
 
-    def _fenced(self, piece: Callable[[Cursor], Step]) -> Step:
+    def _fenced(self, piece: Callable[[Cursor], Step], *, overlap: str | None = None) -> Step:
         def drafted(here: Cursor) -> Step:
             self._draft = self.run
             return piece(here)
 
         who = {"worker": NAME, "source": self.name, "doing": f"tailing {self.name}"}
         try:
-            step = fenced(self.connection, self.lease, drafted, **who)
+            step = fenced(self.connection, self.lease, drafted, **who, overlap=overlap)
         except BaseException:
             # Whether it was kept is not known; nor is then what the lane knew.
             self._known, self._beyond = Known(), self._remembered
@@ -221,13 +224,12 @@ class HandoffIntake:
         return MOVED
 
     def _newest(self, here: Cursor, poison: OneroofError | None) -> Applied | None:
-        if self.source.timestamp_column is None or not self.source.in_index_order:
+        if not self._is_fast:
             return None
-        if self._at is None and self._found_any and not self._noted:
+        if self._overlap is not None:
             # Noted before the rows are read: whatever is still to commit began at this moment or later. Where the pass
             # before found nothing, this one may as well begin where that did.
-            (self._next_since,) = one(self.connection, queries("cursor")["oldest"], {"overlap": OVERLAP})
-            self._noted = True
+            self._next_since, self._noted = here.oldest, True
         if self._since is None:
             (self._since,) = one(self.connection, queries("cursor")["since"], {**self._who(), "overlap": OVERLAP})
         # During a full pass F counts for nothing; everything below H is that pass's business.
@@ -263,6 +265,17 @@ class HandoffIntake:
             self._known = Known()
         self._since, self._noted = since, False
         return done
+
+    @property
+    def _overlap(self) -> str | None:
+        """How far back to look for the oldest transaction, where the fast lane has to note when it began."""
+        noting = self._is_fast and self._at is None and self._found_any and not self._noted
+        return OVERLAP if noting else None
+
+    @property
+    def _is_fast(self) -> bool:
+        """Whether there is a fast lane: without an index in the order of time it would read the table every time."""
+        return self.source.timestamp_column is not None and self.source.in_index_order
 
     def _latest_remembered(self, here: Cursor) -> int:
         """Nobody but the holder of the lease adds to what is remembered; so after the first time it is known here."""

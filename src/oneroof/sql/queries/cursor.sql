@@ -2,7 +2,9 @@
 SELECT (SELECT system_identifier::text FROM pg_control_system()) || '/' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)
 
 -- read --
-SELECT * FROM public.gov_cursor_read({worker}, {source})
+-- With when the oldest open transaction began, if it is asked for.
+SELECT c.*, CASE WHEN {overlap}::text IS NOT NULL THEN public.gov_oldest_transaction({overlap}::text::interval)::timestamp::text END
+FROM public.gov_cursor_read({worker}, {source}) AS c
 
 -- open_window --
 UPDATE public.gov_worker_cursor
@@ -11,16 +13,8 @@ SET window_horizon = %(horizon)s::xid8, window_at = %(at)s, phase = %(phase)s, m
 WHERE worker_name = %(worker)s AND source_name = %(source)s
 
 -- advance --
-UPDATE public.gov_worker_cursor AS c
-SET window_at = %(at)s,
-    last_watermark_ts = greatest(c.last_watermark_ts, m.ts),
-    last_watermark_id = CASE WHEN m.ts >= coalesce(c.last_watermark_ts, '-infinity') THEN %(key)s::text ELSE c.last_watermark_id END,
-    watermark_text = CASE WHEN m.ts >= coalesce(c.last_watermark_ts, '-infinity') THEN %(text)s::text ELSE c.watermark_text END,
-    events_seen = c.events_seen + %(seen)s, attempts_written = c.attempts_written + %(written)s,
-    last_run_at = public.gov_now(), last_run_summary = %(summary)s || jsonb_build_object('ended_at', public.gov_now()),
-    metadata = c.metadata || jsonb_build_object('batches', coalesce((c.metadata ->> 'batches')::bigint, 0) + 1)
-FROM (SELECT %(text)s::text::timestamptz AS ts) AS m
-WHERE c.worker_name = %(worker)s AND c.source_name = %(source)s
+SELECT public.gov_cursor_advance({worker}::text, {source}::text, {at}::jsonb, {seen}::bigint, {written}::bigint, {text}::text,
+                                 {key}::text, {summary}::jsonb)
 
 -- place --
 UPDATE public.gov_worker_cursor SET window_at = %(at)s, metadata = metadata || %(metadata)s
@@ -76,9 +70,6 @@ SELECT coalesce(max(pg_relation_size(l.relid) / current_setting('block_size')::b
        coalesce(array_agg(l.relid::bigint ORDER BY l.relid), '{}') AS leaves,
        md5(coalesce(string_agg(l.relid || '/' || pg_relation_filenode(l.relid), ',' ORDER BY l.relid), '')) AS files
 FROM leaf AS l JOIN pg_catalog.pg_class AS c ON c.oid = l.relid WHERE c.relkind = 'r'
-
--- oldest --
-SELECT public.gov_oldest_transaction(%(overlap)s::interval)::timestamp::text
 
 -- since --
 -- Where the fast lane begins, if nothing better is known: a little behind the latest row.
