@@ -34,7 +34,7 @@ BATCH = 5_000
 SWEEP_INTERVAL = 10.0
 # A pass may take one part in so many of the time, however long the table is.
 SHARE = 20
-# So many at once that are all new are a backlog.
+# After so many rows in a row that were all new, the next are believed to be births.
 MANY = 500
 # Pages of the walk, and rows of them, between two looks at the newest rows while there are any.
 BUSY_PAGES = 256
@@ -95,6 +95,7 @@ class HandoffIntake:
     _window: bool = field(default=False, init=False)
     _has_due: bool = field(default=False, init=False)
     _are_births: bool = field(default=False, init=False)
+    _births: int = field(default=0, init=False)
     _pruned: Pruned | None = field(default_factory=Pruned, init=False)
     _turn: int = field(default=0, init=False)
     _batches: int = field(default=0, init=False)
@@ -147,14 +148,14 @@ class HandoffIntake:
         )
 
     def _hoping(self, piece: Callable[[Cursor], Step], *, overlap: str | None = None) -> Step:
-        """In a backlog of births a plain insert is tried first; a key that is there makes it an upsert."""
+        """Among births a plain insert is tried first; a key that is there makes it an upsert."""
         if self._are_births:
             try:
                 return self._fenced(piece, overlap=overlap)
             except OneroofError as error:
                 if not isinstance(error.__cause__, pg.UniqueViolation):
                     raise
-                self._are_births = False
+                self._are_births, self._births = False, 0
         return self._fenced(piece, overlap=overlap)
 
     def _fenced(self, piece: Callable[[Cursor], Step], *, overlap: str | None = None) -> Step:
@@ -374,7 +375,8 @@ class HandoffIntake:
         self._remembered = max([self._remembered or 0, *done.xids])
         inventory = self.source.source_kind == INVENTORY and self.effect is None
         if done.read:
-            self._are_births = inventory and done.written == done.read >= MANY and poison is None
+            self._births = self._births + done.read if inventory and done.written == done.read and poison is None else 0
+            self._are_births = self._births >= MANY
         if done.read or at != here.window_at:
             # An inventory knows its rows: in a full pass those count that were written.
             counted = done.written if full and self.source.source_kind == INVENTORY else done.counted
