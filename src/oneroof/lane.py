@@ -24,7 +24,7 @@ from oneroof.worker import Step
 from oneroof.workers.backfill_sweep import BackfillSweep
 from oneroof.workers.handoff_intake import HandoffIntake
 
-BREATH, BUSY, ASIDE, BRIEF, QUIET = 0.003, 0.002, 0.02, 0.1, 1.0
+BUSY, ASIDE, BRIEF, QUIET = 0.002, 0.02, 0.1, 1.0
 # The pause grows with the time since there was news, of which it is one part in so many.
 CALMING = 4
 LONGEST_WAIT = 30.0
@@ -254,9 +254,6 @@ class Lane:
             executor.not_before, executor.pause, executor.idle_at = self.control.free_at(worker), 0.0, None
             if step.seen:
                 executor.worked = time.monotonic()
-                if isinstance(running, HandoffIntake) and step.seen < executor.batch:
-                    # A breath: more rows to a turn, and those who write get on meanwhile.
-                    executor.not_before = max(executor.not_before, executor.worked + BREATH)
             elif pressed and not executor.is_hot(now):
                 # A walk over what is known can wait a little for those with news.
                 executor.not_before = max(executor.not_before, time.monotonic() + ASIDE)
