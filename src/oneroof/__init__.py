@@ -19,8 +19,8 @@ Imports point one way; tests/unit/test_import_direction.py has the layers:
     errors model moment document ← config owner_lines ← db
       ← substrate embedded approvals channels exceptions findings lease owners policy retry width
       ← estate script gates people rules source
-      ← migrate tail cursor batch cases guard watch
-      ← strip ranges worker control ← retries ← workers ← lane
+      ← migrate columns cursor batch cases guard watch
+      ← tail ← facts known strip ranges worker control ← retries ← workers ← lane
       ← supervisor status ← doctor ← cli
 """
 

@@ -17,7 +17,7 @@ from psycopg import sql
 from oneroof.db import Connection, queries
 from oneroof.source import Source
 
-# Until rules exist every verdict is undecided, under no ruleset.
+# What nobody has judged yet is undecided, under no ruleset.
 NO_RULESET = "none"
 EVERY = sql.SQL("true")
 # An xid that no row has: versions below it are not remembered.
@@ -54,12 +54,12 @@ class Statements:
 
 def seeding(rows: sql.Composed) -> sql.Composed:
     """Write rows whose keys are believed to be new; a key that is not raises UniqueViolation."""
-    return sql.SQL(queries("batch")["seed"]).format(rows=rows)
+    return sql.SQL(queries("batch")["seed"]).format(judged=_judged(rows))
 
 
 def reseeding(rows: sql.Composed) -> sql.Composed:
     """Write rows whose keys may be there."""
-    return sql.SQL(queries("batch")["reseed"]).format(rows=rows, upsert=sql.SQL(queries("batch")["upsert"]))
+    return sql.SQL(queries("batch")["reseed"]).format(judged=_judged(rows), upsert=sql.SQL(queries("batch")["upsert"]))
 
 
 def applying(
@@ -85,6 +85,10 @@ def apply(connection: Connection, source: Source, statement: bytes, parameters: 
     row = connection.execute(statement, _given(source, parameters)).fetchone()
     assert row is not None
     return Applied(*row)
+
+
+def _judged(rows: sql.Composed) -> sql.Composed:
+    return sql.SQL(queries("batch")["judged"]).format(rows=rows)
 
 
 def _effective(rows: sql.Composed, put: sql.Composed, counts: sql.Composable) -> sql.Composed:

@@ -30,6 +30,8 @@ OURS = (
     "governance_exception",
     "governance_rule",
     "governance_ruleset",
+    "governance_object",
+    "governance_verdict_history",
 )
 
 

@@ -22,7 +22,9 @@ from oneroof.lease import Lease
 from oneroof.source import Source
 from oneroof.worker import Step
 from oneroof.workers.backfill_sweep import BackfillSweep
+from oneroof.workers.candidate_scan import CandidateScan
 from oneroof.workers.handoff_intake import HandoffIntake
+from oneroof.workers.input_gate import InputGate
 
 BUSY, ASIDE, BRIEF, QUIET = 0.002, 0.02, 0.1, 1.0
 # The pause grows with the time since there was news, of which it is one part in so many.
@@ -31,7 +33,7 @@ LONGEST_WAIT = 30.0
 PATIENCE = 60.0
 REGRESSION = "GV410"
 WORKER = "oneroof_worker"
-Worker = BackfillSweep | HandoffIntake
+Worker = BackfillSweep | HandoffIntake | InputGate | CandidateScan
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,11 +22,13 @@ from oneroof.gates import require_open
 from oneroof.lane import Duty, Lane, Report, Worker
 from oneroof.lease import Lease
 from oneroof.source import INVENTORY, Source
-from oneroof.workers import backfill_sweep, handoff_intake
+from oneroof.workers import backfill_sweep, candidate_scan, handoff_intake, input_gate
 from oneroof.workers.backfill_sweep import BackfillSweep
+from oneroof.workers.candidate_scan import CandidateScan
 from oneroof.workers.handoff_intake import HandoffIntake
+from oneroof.workers.input_gate import InputGate
 
-NAMES = (backfill_sweep.NAME, handoff_intake.NAME)
+NAMES = (backfill_sweep.NAME, handoff_intake.NAME, input_gate.NAME, candidate_scan.NAME)
 REPLAN = 5.0
 Mode = Literal["for ever", "once", "until idle"]
 
@@ -136,9 +138,11 @@ class Supervisor:
                     if each.source_kind == INVENTORY
                 }
                 self._planned = time.monotonic()
-            if worker != backfill_sweep.NAME:
+            if worker == handoff_intake.NAME:
                 return [Duty(worker, each, each.source_name) for each in self._sources]
             whole = [Duty(worker, each, each.source_name) for each in self._sources if each.source_kind == INVENTORY]
+            if worker != backfill_sweep.NAME:
+                return whole
             parts = [Duty(worker, duty.source, name) for duty in whole for name in self._ranges[duty.scope]]
         return [*(whole if place == 0 else []), *parts[place::lanes]]
 
@@ -151,6 +155,10 @@ class Supervisor:
                     self._activity += 1
             return sweep
         interval = self._control.policies[duty.worker].sweep_interval
+        if duty.worker == input_gate.NAME:
+            return InputGate(connection, duty.source, held, batch=batch)
+        if duty.worker == candidate_scan.NAME:
+            return CandidateScan(connection, duty.source, held, batch=batch, sweep_interval=interval)
         # Idle is only who has closed a whole window in this run; after it the usual interval is good enough.
         at_once = self.mode == "until idle"
         return HandoffIntake(connection, duty.source, held, batch=batch, sweep_interval=interval, at_once=at_once)

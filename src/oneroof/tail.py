@@ -6,7 +6,8 @@ first window (no F) goes by keyset in the order of (timestamp, key), the rows wi
 goes by ranges of ctids, of which only the row headers are read. The fast lane looks ahead of F for the sake of speed
 and remembers what it saw; completeness never rests on it.
 
-This module composes SQL from names that the catalog has confirmed, and holds no state. It is the only one that does.
+This module composes SQL from names that the catalog has confirmed, and holds no state; what of a row is read, `columns`
+says.
 """
 
 from __future__ import annotations
@@ -17,6 +18,18 @@ from typing import Any
 
 from psycopg import sql
 
+from oneroof.columns import (
+    candidate_key,
+    distinct_facts,
+    facts_hash,
+    grain,
+    group_key,
+    is_own,
+    key_mark,
+    key_text,
+    named,
+    text,
+)
 from oneroof.source import Source
 
 EPOCH = 2**32
@@ -25,7 +38,6 @@ FARTHEST = 2**30
 # More line pointers than any page has; a ctid is then one number, and a range of them can be halved.
 SLOTS = 2048
 DATED, UNDATED = "dated", "undated"
-SHORT = ("smallint", "integer", "bigint", "uuid")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,17 +109,17 @@ FROM {table} AS s
 WHERE {where} {order} {limit}"""
     ).format(
         key=key_text(source),
-        mark=_key_mark(source),
-        ts=_text(source.timestamp_column),
-        ts_value=sql.SQL("NULL::timestamptz") if source.timestamp_column is None else _column(source.timestamp_column),
+        mark=key_mark(source),
+        ts=text(source.timestamp_column),
+        ts_value=sql.SQL("NULL::timestamptz") if source.timestamp_column is None else named(source.timestamp_column),
         believed=_believed(source),
         xid=_XID,
-        own=_own(source),
-        keys=sql.SQL(", ").join(map(_column, source.key_columns)),
-        candidate=nothing if bare else _candidate_key(source),
-        group=nothing if bare else _group_key(source),
-        grain=nothing if bare else _grain(source),
-        facts=sql.SQL("NULL::bigint") if bare else _facts_hash(source),
+        own=is_own(source),
+        keys=sql.SQL(", ").join(map(named, source.key_columns)),
+        candidate=nothing if bare else candidate_key(source),
+        group=nothing if bare else group_key(source),
+        grain=nothing if bare else grain(source),
+        facts=sql.SQL("NULL::bigint") if bare else facts_hash(source),
         table=source.table,
         where=where,
         order=order or sql.SQL(""),
@@ -150,7 +162,7 @@ FROM (SELECT {columns} FROM {table} AS s WHERE {where} ORDER BY {order} LIMIT %(
         mark=mark,
         columns=sql.SQL(", ").join(
             [
-                *(sql.SQL("{} AS c{}").format(_column(name), sql.SQL(str(i))) for i, name in enumerate(names)),
+                *(sql.SQL("{} AS c{}").format(named(name), sql.SQL(str(i))) for i, name in enumerate(names)),
                 *([sql.SQL("s.xmin AS version")] if counting else []),
             ]
         ),
@@ -160,7 +172,7 @@ FROM (SELECT {columns} FROM {table} AS s WHERE {where} ORDER BY {order} LIMIT %(
         table=source.table,
         where=_stretch(source, stretch),
         # The rows without a timestamp are together in the index, in the order of their keys.
-        order=sql.SQL(", ").join(map(_column, keyset_columns(source, DATED))),
+        order=sql.SQL(", ").join(map(named, keyset_columns(source, DATED))),
     )
 
 
@@ -172,8 +184,8 @@ def in_stretch(source: Source, stretch: Range, bounds: Bounds) -> sql.Composable
 def keyset_shares(source: Source, stretch: Range) -> sql.Composed:
     """Where to cut a stretch into %(shares)s ranges of about the same size, from a sample of %(percent)s."""
     names = keyset_columns(source, DATED)
-    columns = sql.SQL(", ").join(_column(name) for name in names)
-    texts = sql.SQL(", ").join(sql.SQL("{}::text").format(_column(name)) for name in names)
+    columns = sql.SQL(", ").join(named(name) for name in names)
+    texts = sql.SQL(", ").join(sql.SQL("{}::text").format(named(name)) for name in names)
     return sql.SQL(
         """WITH sample AS (
   SELECT ARRAY[{texts}] AS at, ntile(%(shares)s) OVER (ORDER BY {columns}) AS share,
@@ -199,11 +211,11 @@ def fast_rows(source: Source, bounds: Bounds, stretch: Range, *, bare: bool = Fa
     %(done)s, all of whose rows are applied; what claims to be of the future the frontier finds.
     """
     assert source.timestamp_column is not None
-    column = _column(source.timestamp_column)
+    column = named(source.timestamp_column)
     recent = sql.SQL("{0} >= %(since)s::text::{1} AND {0} <= {2}").format(
         column, sql.SQL(source.types[source.timestamp_column]), _latest(source)
     )
-    order = sql.SQL("ORDER BY {}").format(sql.SQL(", ").join([column, *map(_column, source.key_columns)]))
+    order = sql.SQL("ORDER BY {}").format(sql.SQL(", ").join([column, *map(named, source.key_columns)]))
     others = sql.SQL("s.xmin NOT IN (SELECT x FROM unnest(%(done)s::xid[]) AS x)")
     where = sql.SQL(" AND ").join([recent, _stretch(source, stretch), in_window(bounds), others, _unseen(source)])
     return rows(source, where=where, order=order, bare=bare)
@@ -218,26 +230,38 @@ def news(source: Source) -> sql.Composable:
   AND c.source_version = s.xmin AND c.source_name = %(scope)s AND c.source_key = {key} AND c.facts_hash = {facts}
   AND c.group_key = {group} AND c.grain = {grain}) IS NULL"""
     ).format(
-        candidate=_candidate_key(source),
+        candidate=candidate_key(source),
         key=key_text(source),
-        facts=_facts_hash(source),
-        group=_group_key(source),
-        grain=_grain(source),
+        facts=facts_hash(source),
+        group=group_key(source),
+        grain=grain(source),
     )
 
 
 def item_rows(source: Source) -> sql.Composed:
     """The rows with the keys %(keys)s, a text array as `key_text` writes them."""
-    columns = [_column(name) for name in source.key_columns]
+    return rows(source, where=_items(source), limit=False)
+
+
+def item_facts(source: Source) -> sql.Composed:
+    """The distinct facts of the rows with the keys %(keys)s."""
+    return distinct_facts(source, sql.SQL("WHERE {}").format(_items(source)))
+
+
+def sampled_facts(source: Source) -> sql.Composed:
+    """The distinct facts of a sample of %(percent)s of the pages."""
+    return distinct_facts(source, sql.SQL("TABLESAMPLE SYSTEM (%(percent)s)"))
+
+
+def _items(source: Source) -> sql.Composable:
+    columns = [named(name) for name in source.key_columns]
     types = [sql.SQL(source.types[name]) for name in source.key_columns]
     if len(columns) == 1:
-        where = sql.SQL("{} = ANY (%(keys)s::text[]::{}[])").format(columns[0], types[0])
-    else:
-        parts = [sql.SQL("(k::jsonb ->> {})::{}").format(sql.Literal(i), kind) for i, kind in enumerate(types)]
-        where = sql.SQL("({}) IN (SELECT {} FROM unnest(%(keys)s::text[]) AS k)").format(
-            sql.SQL(", ").join(columns), sql.SQL(", ").join(parts)
-        )
-    return rows(source, where=where, limit=False)
+        return sql.SQL("{} = ANY (%(keys)s::text[]::{}[])").format(columns[0], types[0])
+    parts = [sql.SQL("(k::jsonb ->> {})::{}").format(sql.Literal(i), kind) for i, kind in enumerate(types)]
+    return sql.SQL("({}) IN (SELECT {} FROM unnest(%(keys)s::text[]) AS k)").format(
+        sql.SQL(", ").join(columns), sql.SQL(", ").join(parts)
+    )
 
 
 def in_window(bounds: Bounds) -> sql.Composable:
@@ -265,21 +289,6 @@ def _not_before(bound: str, *, of: sql.Composable) -> sql.Composable:
     )
 
 
-def key_text(source: Source) -> sql.Composable:
-    """A row's key as one text: itself, or a JSON array where it has several columns."""
-    if len(source.key_columns) == 1:
-        return sql.SQL('{}::text COLLATE "default"').format(_column(source.key_columns[0]))
-    columns = sql.SQL(", ").join(_column(name) for name in source.key_columns)
-    return sql.SQL("jsonb_build_array({})::text").format(columns)
-
-
-def _key_mark(source: Source) -> sql.Composable:
-    """The key as the open set keeps it: itself, unless it could be too long for an index."""
-    if all(source.types[name] in SHORT for name in source.key_columns):
-        return key_text(source)
-    return sql.SQL("public.gov_key_mark({})").format(key_text(source))
-
-
 def _stretch(source: Source, stretch: Range) -> sql.Composable:
     columns = keyset_columns(source, stretch.part)
     conditions = [_present(source, stretch.part)]
@@ -288,7 +297,7 @@ def _stretch(source: Source, stretch: Range) -> sql.Composable:
             typed = [sql.SQL(f"%({name}_{i})s::{source.types[column]}") for i, column in enumerate(columns)]
             conditions.append(
                 sql.SQL(f"({{}}) {comparison} ({{}})").format(
-                    sql.SQL(", ").join(map(_column, columns)), sql.SQL(", ").join(typed)
+                    sql.SQL(", ").join(map(named, columns)), sql.SQL(", ").join(typed)
                 )
             )
     return sql.SQL(" AND ").join(conditions)
@@ -298,7 +307,7 @@ def _present(source: Source, part: str) -> sql.Composable:
     if source.timestamp_column is None:
         return sql.SQL("true")
     presence = "IS NOT NULL" if part == DATED else "IS NULL"
-    return sql.SQL(f"{{}} {presence}").format(_column(source.timestamp_column))
+    return sql.SQL(f"{{}} {presence}").format(named(source.timestamp_column))
 
 
 def _unseen(source: Source) -> sql.Composable:
@@ -308,7 +317,7 @@ def _unseen(source: Source) -> sql.Composable:
     return sql.SQL(
         """({xid} > %(beyond)s OR (SELECT true FROM public.governance_open_row AS o
   WHERE o.cursor_id = %(cursor)s AND o.row_xid = {xid} AND o.key_mark = {mark}) IS NULL)"""
-    ).format(mark=_key_mark(source), xid=_XID)
+    ).format(mark=key_mark(source), xid=_XID)
 
 
 # The 64-bit xid behind a 32-bit xmin: the last one before the next that has these low bits. The next is asked for once.
@@ -321,54 +330,10 @@ def _believed(source: Source) -> sql.Composable:
     """Whether a timestamp may move the watermark: finite, and not beyond now + 5 min (promise 3)."""
     if source.timestamp_column is None:
         return sql.SQL("false")
-    column = _column(source.timestamp_column)
+    column = named(source.timestamp_column)
     return sql.SQL("({0} IS NOT NULL AND isfinite({0}) AND {0} <= {1})").format(column, _latest(source))
 
 
 def _latest(source: Source) -> sql.Composable:
     kind = sql.SQL(source.types[str(source.timestamp_column)])
     return sql.SQL("(SELECT (public.gov_now() + interval '5 minutes')::{})").format(kind)
-
-
-def _own(source: Source) -> sql.Composable:
-    """Whether oneroof wrote the row itself, into a channel that it also follows: counted, never acted on."""
-    if source.own_column is None:
-        return sql.SQL("false")
-    return sql.SQL("coalesce(starts_with({}, {}), false)").format(
-        _text(source.own_column), sql.Literal(source.own_prefix or "")
-    )
-
-
-def _candidate_key(source: Source) -> sql.Composable:
-    """coalesce(canonical_address, collection ‖ ':' ‖ code) (doc 39 §39.4); source and key where it has neither."""
-    kind = _text(source.class_column) if source.class_column else sql.Literal(source.source_name)
-    ref = _text(source.ref_column) if source.ref_column else key_text(source)
-    built = sql.SQL("coalesce({}, '') || ':' || coalesce({}, '')").format(kind, ref)
-    # Columns of different collations have none in common, and nothing of ours depends on the host's.
-    return sql.SQL('coalesce({}, {}) COLLATE "default"').format(_text(source.address_column), built)
-
-
-def _grain(source: Source) -> sql.Composable:
-    """A leaf is accounted under its container; roots, containers and all others count by themselves (doc 31 §6)."""
-    if source.grain_column is None:
-        return sql.SQL("'governed'")
-    return sql.SQL("CASE WHEN {} = 'leaf' THEN 'inherited' ELSE 'governed' END").format(_text(source.grain_column))
-
-
-def _facts_hash(source: Source) -> sql.Composable:
-    """Of the columns one by one, so that NULL is not the empty text and no two columns run into each other."""
-    columns = [*source.group_columns, *source.fact_columns]
-    return sql.SQL("hash_record_extended(ROW({}), 0)").format(sql.SQL(", ").join(map(_text, columns)))
-
-
-def _group_key(source: Source) -> sql.Composable:
-    parts = [sql.SQL(" || '/' || coalesce({}, '')").format(_text(column)) for column in source.group_columns]
-    return sql.SQL('({}{}) COLLATE "default"').format(sql.Literal(source.source_name), sql.Composed(parts))
-
-
-def _text(column: str | None) -> sql.Composable:
-    return sql.SQL("NULL::text") if column is None else sql.SQL("{}::text").format(_column(column))
-
-
-def _column(name: str) -> sql.Composable:
-    return sql.SQL("s.{}").format(sql.Identifier(name))

@@ -210,6 +210,7 @@ class TailMachine(RuleBasedStateMachine):
         """An hour later."""
         self.admin.execute("UPDATE governance_retry SET next_attempt_at = now() WHERE state = 'waiting'")
         worker = self.worker(name)
+        assert isinstance(worker, BackfillSweep | HandoffIntake)
         worker._retries.run_once(worker.connection, worker.lease)
 
     @precondition(lambda self: self.workers)

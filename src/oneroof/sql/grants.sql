@@ -83,6 +83,15 @@ GRANT EXECUTE ON FUNCTION public.gov_ruleset_active(), public.gov_ruleset_conten
   TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_console;
 GRANT EXECUTE ON FUNCTION public.gov_rules_import(jsonb) TO oneroof_operator;
 
+GRANT SELECT ON public.governance_fact_set, public.governance_class, public.governance_object, public.governance_ledger,
+  public.governance_verdict_history TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_console;
+GRANT INSERT (source_name, facts_hash, group_key, class, grain, row_facts) ON public.governance_fact_set TO oneroof_worker;
+GRANT EXECUTE ON FUNCTION public.gov_class_facts(), public.gov_facts_of(text, text, text, jsonb, jsonb, jsonb)
+  TO oneroof_reader, oneroof_worker, oneroof_operator;
+GRANT EXECUTE ON FUNCTION public.gov_classes_refresh(), public.gov_fact_sets_judge(text, bigint), public.gov_objects_judge(text, bigint),
+  public.gov_gate_mark(text, bigint), public.gov_scan_apply(text, bigint), public.gov_scan_spread(text, bigint),
+  public.gov_scan_expire(text, bigint), public.gov_candidates_vanish(text, text[]) TO oneroof_worker;
+
 GRANT EXECUTE ON FUNCTION public.gov_now(), public.gov_cluster() TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver,
   oneroof_executor, oneroof_console;
 GRANT EXECUTE ON FUNCTION public.gov_gate_is_open(text) TO oneroof_reader, oneroof_worker, oneroof_operator,

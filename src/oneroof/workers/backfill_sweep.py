@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from psycopg import errors as pg
 from psycopg import sql
 
-from oneroof import batch, cursor, ranges, strip, tail
+from oneroof import batch, cursor, facts, ranges, strip, tail
 from oneroof.batch import Statements
 from oneroof.cursor import Cursor
 from oneroof.db import Connection
@@ -136,6 +136,8 @@ class BackfillSweep:
         ground = cursor.read_ground(self.connection, self.source)
         phase = "seeding" if here.phase is None else "reconciling"
         cursor.open_window(self.connection, here, horizon, phase=phase, metadata={"leaves": ground.leaves})
+        if phase == "seeding":
+            facts.prepare(self.connection, self.source, blocks=ground.blocks)
         return MOVED
 
     def _keyset(self, here: Cursor, put: Put, *, known: bool) -> Step:

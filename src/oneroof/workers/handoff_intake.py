@@ -21,11 +21,12 @@ from oneroof.batch import Applied, Statements
 from oneroof.cursor import Cursor, Ground, Horizon, Pruned
 from oneroof.db import Connection, one, queries
 from oneroof.errors import OneroofError
+from oneroof.known import Known
 from oneroof.lease import Lease
 from oneroof.retries import Retries
 from oneroof.retry import describe
 from oneroof.source import INVENTORY, Source
-from oneroof.tail import DATED, EPOCH, FARTHEST, SLOTS, Bounds, Range
+from oneroof.tail import DATED, FARTHEST, SLOTS, Bounds, Range
 from oneroof.width import Width
 from oneroof.worker import MOVED, NOTHING, Run, Step, fenced, isolating
 
@@ -45,28 +46,6 @@ BACKLOG_BATCHES = 10
 BUSY_PRUNE, PRUNE = 250, 5_000
 # How far behind the latest row the fast lane looks for what commits late; the rest is the frontier's.
 OVERLAP = "5 seconds"
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """Transactions whose newest rows the fast lane has all applied: each below an xid, and some others.
-
-    A pass that one statement makes sees every row, from its beginning on, of whoever was finished before it; the next
-    pass may leave them out if it begins no earlier. Whatever that overlooks is the frontier's, and the open set holds
-    all the same.
-    """
-
-    below: int = 0
-    others: frozenset[int] = frozenset()
-
-    @property
-    def text(self) -> str:
-        """The others as an array of 32-bit xids."""
-        return "{" + ",".join(str(xid % EPOCH) for xid in self.others) + "}"
-
-    def after(self, horizon: int, xids: list[int]) -> Known:
-        """After a pass that began when everybody below the horizon was finished, and met rows of some."""
-        return Known(below=horizon, others=frozenset(xid for xid in self.others.union(xids) if xid >= horizon))
 
 
 @dataclass(slots=True)

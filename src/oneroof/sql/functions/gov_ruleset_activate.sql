@@ -5,6 +5,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
   at CONSTANT timestamptz := public.gov_now();
+  v_before CONSTANT text := public.gov_ruleset_active();
   now_content jsonb;
 BEGIN
   LOCK TABLE public.governance_rule IN SHARE MODE;
@@ -26,6 +27,18 @@ BEGIN
          r.finding_type, r.severity, r.stale_after, r.description
   FROM public.governance_rule AS r WHERE r.enabled
   ON CONFLICT (ruleset_version, rule_code) DO NOTHING;
+  -- Judged anew is what some changed rule may say otherwise of; of all else this version says the same as the one before. What a
+  -- rule says of a decision depends on the facts alone.
+  UPDATE public.governance_fact_set AS f
+  SET is_dirty = f.is_dirty OR a.is_touched, ruleset_version = CASE WHEN a.is_touched THEN f.ruleset_version ELSE p_version END
+  FROM (SELECT s.source_name, s.facts_hash,
+               EXISTS (SELECT FROM public.gov_ruleset_changed(v_before, p_version) AS c
+                       WHERE public.gov_facts_of(s.source_name, s.class, s.grain, s.row_facts, k.facts, NULL::jsonb)
+                             @> (c.scope - '{decided,state,owners,exception}'::text[])) AS is_touched
+        FROM public.governance_fact_set AS s
+        LEFT JOIN public.governance_class AS k ON k.source_name = s.source_name AND k.class = s.class) AS a
+  WHERE f.source_name = a.source_name AND f.facts_hash = a.facts_hash AND f.ruleset_version <> p_version;
+  UPDATE public.governance_object SET is_dirty = true WHERE NOT is_dirty AND ruleset_version <> p_version;
   -- The installation itself writes nothing into the host's channels.
   IF p_request IS NOT NULL THEN
     PERFORM public.gov_audit('ruleset'::text, p_version, 'activate'::text);

@@ -1,16 +1,31 @@
+-- judged --
+-- Rows with the verdict of their facts, where those were judged and nothing is known of the object alone; else they are dirty.
+SELECT b.*, coalesce(f.ruleset_version, %(ruleset)s) AS ruleset_version, coalesce(f.verdict, 'undecided') AS verdict,
+       CASE WHEN f.verdict IS NULL THEN 'pending' ELSE f.undecided_reason END AS undecided_reason,
+       coalesce(f.input_state, 'pending') AS input_state, f.verdict IS NULL AS dirty,
+       CASE WHEN f.verdict IS NULL THEN 'object_born' END AS dirty_reason, CASE WHEN f.verdict IS NULL THEN m.at END AS dirtied_at,
+       CASE WHEN f.verdict IS NOT NULL THEN m.at END AS scan_time, m.at + f.stale_after AS stale_after
+FROM ({rows}) AS b CROSS JOIN (SELECT public.gov_now() AS at) AS m
+LEFT JOIN public.governance_fact_set AS f ON f.source_name = %(scope)s AND f.facts_hash = b.facts_hash AND NOT f.is_dirty
+  AND NOT EXISTS (SELECT FROM public.governance_object AS o WHERE o.candidate_key = b.candidate_key)
+
 -- seed --
 INSERT INTO public.governance_candidate_state
-  (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, grain)
-SELECT candidate_key, %(ruleset)s, group_key, %(scope)s, source_key, source_version, facts_hash, grain FROM ({rows}) AS batch
+  (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, grain, verdict, undecided_reason,
+   input_quality_state, dirty, dirty_reason, dirtied_at, scan_time, stale_after)
+SELECT candidate_key, ruleset_version, group_key, %(scope)s, source_key, source_version, facts_hash, grain, verdict, undecided_reason,
+       input_state, dirty, dirty_reason, dirtied_at, scan_time, stale_after
+FROM ({judged}) AS batch
 
 -- reseed --
 -- What is there and the same is left alone before the upsert sees it, for even an upsert that changes nothing locks its row.
 -- What another worker has changed since this one looked is newer, and is left alone as well.
 INSERT INTO public.governance_candidate_state AS c
-  (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, grain, source_snapshot_ref)
-SELECT DISTINCT ON (candidate_key) candidate_key, %(ruleset)s, group_key, %(scope)s, source_key, source_version, facts_hash, grain,
-       k.known_version
-FROM ({rows}) AS b
+  (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, grain, source_snapshot_ref, verdict,
+   undecided_reason, input_quality_state, dirty, dirty_reason, dirtied_at, scan_time, stale_after)
+SELECT DISTINCT ON (candidate_key) candidate_key, ruleset_version, group_key, %(scope)s, source_key, source_version, facts_hash, grain,
+       k.known_version, verdict, undecided_reason, input_state, dirty, dirty_reason, dirtied_at, scan_time, stale_after
+FROM ({judged}) AS b
 LEFT JOIN LATERAL (
   SELECT s.source_version::text AS known_version,
          s.source_name <> %(scope)s OR s.source_key <> b.source_key
@@ -25,7 +40,7 @@ ORDER BY candidate_key, ts, place
 -- upsert --
 ON CONFLICT (candidate_key) DO UPDATE
 SET group_key = excluded.group_key, source_version = excluded.source_version, facts_hash = excluded.facts_hash,
-    grain = excluded.grain, change_number = c.change_number + 1, dirty = true, dirty_reason = 'source_row_changed',
+    grain = excluded.grain, change_number = c.change_number + 1, input_quality_state = 'pending', dirty = true, dirty_reason = 'source_row_changed',
     dirtied_at = public.gov_now(), updated_at = public.gov_now()
 WHERE c.source_name = excluded.source_name AND c.source_key = excluded.source_key
   AND (c.facts_hash, c.group_key, c.grain) IS DISTINCT FROM (excluded.facts_hash, excluded.group_key, excluded.grain)

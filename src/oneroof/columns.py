@@ -1,0 +1,103 @@
+"""What of a row is read: its key, the candidate it is, its group, grain and facts, as SQL over an alias `s`.
+
+Names come from the catalog and are quoted by the driver (promise 24); every value is taken as text, so that nothing
+depends on the type of a host's column, on its collation or on the session's settings.
+"""
+
+from __future__ import annotations
+
+from psycopg import sql
+
+from oneroof.source import Source
+
+SHORT = ("smallint", "integer", "bigint", "uuid")
+
+
+def key_text(source: Source) -> sql.Composable:
+    """A row's key as one text: itself, or a JSON array where it has several columns."""
+    if len(source.key_columns) == 1:
+        return sql.SQL('{}::text COLLATE "default"').format(named(source.key_columns[0]))
+    columns = sql.SQL(", ").join(named(name) for name in source.key_columns)
+    return sql.SQL("jsonb_build_array({})::text").format(columns)
+
+
+def key_mark(source: Source) -> sql.Composable:
+    """The key as the open set keeps it: itself, unless it could be too long for an index."""
+    if all(source.types[name] in SHORT for name in source.key_columns):
+        return key_text(source)
+    return sql.SQL("public.gov_key_mark({})").format(key_text(source))
+
+
+def is_own(source: Source) -> sql.Composable:
+    """Whether oneroof wrote the row itself, into a channel that it also follows: counted, never acted on."""
+    if source.own_column is None:
+        return sql.SQL("false")
+    return sql.SQL("coalesce(starts_with({}, {}), false)").format(
+        text(source.own_column), sql.Literal(source.own_prefix or "")
+    )
+
+
+def candidate_key(source: Source) -> sql.Composable:
+    """coalesce(canonical_address, collection ‖ ':' ‖ code) (doc 39 §39.4); source and key where it has neither."""
+    kind = class_of(source)
+    ref = text(source.ref_column) if source.ref_column else key_text(source)
+    built = sql.SQL("coalesce({}, '') || ':' || coalesce({}, '')").format(kind, ref)
+    # Columns of different collations have none in common, and nothing of ours depends on the host's.
+    return sql.SQL('coalesce({}, {}) COLLATE "default"').format(text(source.address_column), built)
+
+
+def grain(source: Source) -> sql.Composable:
+    """A leaf is accounted under its container; roots, containers and all others count by themselves (doc 31 §6)."""
+    if source.grain_column is None:
+        return sql.SQL("'governed'")
+    return sql.SQL("CASE WHEN {} = 'leaf' THEN 'inherited' ELSE 'governed' END").format(text(source.grain_column))
+
+
+def facts_hash(source: Source) -> sql.Composable:
+    """Of the columns one by one, so that NULL is not the empty text and no two columns run into each other."""
+    return sql.SQL("hash_record_extended(ROW({}), 0)").format(sql.SQL(", ").join(map(text, fact_names(source))))
+
+
+def fact_names(source: Source) -> list[str]:
+    """Whatever a judgement may depend on, each column once: grouping, facts, class and grain."""
+    parts = [*source.group_columns, *source.fact_columns, source.class_column, source.grain_column]
+    return list(dict.fromkeys(name for name in parts if name is not None))
+
+
+def class_of(source: Source) -> sql.Composable:
+    """The class of a row, in the estate its collection; a source without such a column is a class of its own."""
+    return text(source.class_column) if source.class_column else sql.Literal(source.source_name)
+
+
+def group_key(source: Source) -> sql.Composable:
+    parts = [sql.SQL(" || '/' || coalesce({}, '')").format(text(column)) for column in source.group_columns]
+    return sql.SQL('({}{}) COLLATE "default"').format(sql.Literal(source.source_name), sql.Composed(parts))
+
+
+def text(column: str | None) -> sql.Composable:
+    return sql.SQL("NULL::text") if column is None else sql.SQL("{}::text").format(named(column))
+
+
+def named(name: str) -> sql.Composable:
+    return sql.SQL("s.{}").format(sql.Identifier(name))
+
+
+def distinct_facts(source: Source, which: sql.Composable) -> sql.Composed:
+    """Facts as texts, each set of them once, with what follows from them."""
+    names = fact_names(source)
+    texts: list[sql.Composable] = [sql.SQL("{} AS {}").format(text(name), sql.Identifier(name)) for name in names]
+    pairs = [sql.SQL("{}::text, s.{}").format(sql.Literal(name), sql.Identifier(name)) for name in names]
+    return sql.SQL(
+        """SELECT {hash} AS facts_hash, {group} AS group_key, {kind} AS class, {grain} AS grain,
+  jsonb_build_object({pairs}) AS row_facts
+FROM (SELECT DISTINCT {texts} FROM {table} AS s {which}) AS s"""
+    ).format(
+        hash=facts_hash(source),
+        group=group_key(source),
+        kind=class_of(source),
+        grain=grain(source),
+        pairs=sql.SQL(", ").join(pairs),
+        texts=sql.SQL(", ").join(texts or [sql.SQL("true")]),
+        table=source.table,
+        which=which,
+    )

@@ -1,0 +1,69 @@
+"""Facts: what rows of a source have in common, learned once and judged once (doc 31 §3; docs/explanation/coverage.md).
+
+Millions of objects share few distinct facts. Before a sweep most of them are found in a sample of the pages; the rest
+when a candidate turns up whose facts nobody has met. Whatever is judged is judged inside the database, many at once.
+"""
+
+from __future__ import annotations
+
+from psycopg import sql
+
+from oneroof import batch, tail
+from oneroof.db import Connection, one, queries
+from oneroof.source import Source
+
+# How many pages to look at for the facts of a source, how many sets of facts to judge in one statement, and how often
+# before a sweep: where more than that are different, the rest is the gate's.
+PAGES = 4_000
+JUDGED = 2_000
+ROUNDS = 10
+
+
+def prepare(connection: Connection, source: Source, *, blocks: int) -> None:
+    """Learn the facts that most rows have from some of the pages, and judge them."""
+    _learn(connection, source, tail.sampled_facts(source), {"percent": min(100.0, 100.0 * PAGES / max(blocks, 1))})
+    for _ in range(ROUNDS):
+        if not judge(connection, source):
+            return
+
+
+def learn(connection: Connection, source: Source, *, most: int) -> int:
+    """Bring candidates whose facts nobody has met up to their rows, and learn those; a row that is not there has
+    vanished. How many candidates that were.
+    """
+    found = connection.execute(queries("facts")["unknown"], {"source": source.source_name, "most": most}).fetchall()
+    keys = [key for (key,) in found]
+    if not keys:
+        return 0
+    rows = tail.item_rows(source)
+    there = connection.execute(sql.SQL("SELECT r.source_key FROM ({}) AS r").format(rows), {"keys": keys}).fetchall()
+    batch.put(connection, source, batch.reseeding(rows).as_bytes(None), {"keys": keys})
+    _learn(connection, source, tail.item_facts(source), {"keys": keys})
+    gone = sorted(set(keys).difference(key for (key,) in there))
+    if gone:
+        connection.execute(queries("facts")["vanish"], {"source": source.source_name, "keys": gone})
+    return len(keys)
+
+
+def judge(connection: Connection, source: Source, *, most: int = JUDGED) -> int:
+    """Judge what is to be judged, first or anew; how many sets and single objects."""
+    who = {"source": source.source_name}
+    if one(connection, queries("facts")["classless"], who)[0]:
+        refresh(connection)
+    sets, objects = one(connection, queries("facts")["judge"], {**who, "most": most})
+    return int(sets + objects)
+
+
+def refresh(connection: Connection) -> int:
+    """Look at what classes inherit again; how many have changed."""
+    return int(one(connection, queries("facts")["refresh"])[0])
+
+
+def call(connection: Connection, what: str, source: Source, *, most: int) -> int:
+    """Do one of the steps that the database does by itself: mark, apply, spread or expire; how many candidates."""
+    return int(one(connection, queries("facts")[what], {"source": source.source_name, "most": most})[0])
+
+
+def _learn(connection: Connection, source: Source, found: sql.Composed, given: dict[str, object]) -> int:
+    statement = sql.SQL(queries("facts")["learn"]).format(facts=found)
+    return connection.execute(statement, {**given, "scope": source.source_name}).rowcount

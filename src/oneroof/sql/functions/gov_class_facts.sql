@@ -1,0 +1,58 @@
+-- What is known now of every class that some fact set has: its coverage decision, whether it is in the catalog and its registry
+-- is there, who answers for it, and what excuses it. A function, since a view would keep the host from altering its tables.
+CREATE OR REPLACE FUNCTION public.gov_class_facts() RETURNS TABLE (source_name text, class text, facts jsonb)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET jit = off
+AS $$
+  WITH wanted AS MATERIALIZED (
+    SELECT DISTINCT f.source_name, f.class FROM public.governance_fact_set AS f
+  ), owner AS MATERIALIZED (
+    SELECT o.source_name, o.class, jsonb_object_agg(o.responsibility, cardinality(o.owners))
+           || jsonb_build_object('conflict', bool_or(o.is_conflict)) AS facts
+    FROM public.v_collection_owner AS o GROUP BY o.source_name, o.class
+  ), someone AS MATERIALIZED (
+    SELECT EXISTS (SELECT FROM public.v_active_ownership) AS is_known
+  ), stranger AS MATERIALIZED (
+    SELECT o.level, o.subject, count(*) AS many
+    FROM public.governance_object_ownership AS o
+    WHERE o.level <> 'object' AND o.valid_from <= (SELECT public.gov_now()) AND (o.valid_to IS NULL OR o.valid_to > (SELECT public.gov_now()))
+      AND NOT EXISTS (SELECT FROM public.governance_person AS p WHERE p.person_code = o.owner_ref AND p.removed_at IS NULL)
+      AND NOT EXISTS (SELECT FROM public.governance_office AS f WHERE f.office_code = o.owner_ref)
+    GROUP BY o.level, o.subject
+  ), collection AS MATERIALIZED (
+    SELECT DISTINCT ON (c.collection_name::text COLLATE "default") c.collection_name::text COLLATE "default" AS class,
+           jsonb_build_object('registered', true, 'coverage_status', c.coverage_status::text, 'coverage_scope_status', c.coverage_scope_status::text,
+                              'coverage_exemption_reason', c.coverage_exemption_reason::text,
+                              'coverage_review_owner', c.coverage_review_owner::text) AS facts
+    FROM public.collection_registry AS c WHERE c.collection_name IS NOT NULL ORDER BY c.collection_name::text COLLATE "default", c.id
+  ), catalog AS MATERIALIZED (
+    SELECT m.entity_type::text COLLATE "default" AS class,
+           bool_and(NOT EXISTS (SELECT FROM pg_class AS r JOIN pg_namespace AS n ON n.oid = r.relnamespace
+                                WHERE r.relkind IN ('r', 'p', 'v', 'm', 'f')
+                                  AND (n.nspname = 'public' AND r.relname::text COLLATE "default" = m.registry_collection::text COLLATE "default"
+                                       OR n.nspname || '.' || r.relname = m.registry_collection::text COLLATE "default"))) AS is_missing
+    FROM public.meta_catalog AS m WHERE m.entity_type IS NOT NULL GROUP BY 1
+  ), excuse AS MATERIALIZED (
+    SELECT e.level, e.subject, e.state FROM public.v_exception_effective AS e WHERE e.level <> 'object' AND e.state <> 'revoked'
+  )
+  SELECT w.source_name, w.class, jsonb_build_object(
+    'collection', coalesce(c.facts, jsonb_build_object('registered', false, 'coverage_status', NULL, 'coverage_scope_status', NULL,
+                                                       'coverage_exemption_reason', NULL, 'coverage_review_owner', NULL)),
+    'inventory', jsonb_build_object('cataloged', k.class IS NOT NULL, 'missing', coalesce(k.is_missing, false)),
+    'owners', coalesce(o.facts, everybody.facts, '{"policy": 0, "health": 0, "execution": 0, "render": 0, "approval": 0, "audit": 0, "conflict": false}')
+              || jsonb_build_object('known', someone.is_known, 'unknown', coalesce(u.many, 0)),
+    'exception', coalesce(x.state, 'none'))
+  FROM wanted AS w CROSS JOIN someone
+  LEFT JOIN collection AS c ON c.class = w.class
+  LEFT JOIN catalog AS k ON k.class = w.class
+  LEFT JOIN owner AS o ON o.source_name = w.source_name AND o.class = w.class
+  LEFT JOIN owner AS everybody ON everybody.source_name = w.source_name AND everybody.class = '*'
+  LEFT JOIN LATERAL (SELECT sum(s.many)::bigint AS many FROM stranger AS s
+                     WHERE s.level IN ('collection', 'class') AND s.subject = w.class
+                        OR s.level = 'scope' AND s.subject IN (w.source_name, '*')) AS u ON true
+  LEFT JOIN LATERAL (SELECT e.state FROM excuse AS e
+                     WHERE e.level IN ('collection', 'class') AND e.subject = w.class
+                        OR e.level = 'scope' AND e.subject IN (w.source_name, '*')
+                     ORDER BY array_position(ARRAY['collection', 'class', 'scope'], e.level), e.subject = '*' LIMIT 1) AS x ON true
+$$;

@@ -1,0 +1,13 @@
+-- The whole facts of an object: its row's, its class's, the usual state, and what is known of it alone, which comes before.
+CREATE OR REPLACE FUNCTION public.gov_facts_of(p_source text, p_class text, p_grain text, p_row jsonb, p_class_facts jsonb, p_own jsonb)
+RETURNS jsonb
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+  SELECT jsonb_build_object('source', p_source, 'class', p_class, 'grain', p_grain, 'row', p_row) || coalesce(p_class_facts, '{}'::jsonb)
+         || jsonb_build_object(
+              'state', '{"born": true, "gone": false, "vanished": false, "duplicate": false, "failed": "none", "trusted": true,
+                         "quarantined": false, "expired": false, "reborn": false}'::jsonb || coalesce(p_own -> 'state', '{}'::jsonb),
+              'owners', coalesce(p_class_facts -> 'owners', '{}'::jsonb) || coalesce(p_own -> 'owners', '{}'::jsonb),
+              'exception', coalesce(p_own -> 'exception', p_class_facts -> 'exception', '"none"'::jsonb))
+$$;

@@ -1,0 +1,37 @@
+-- Judge some of the objects of which something of their own is known and that are dirty. Their candidates are dirtied with them.
+CREATE OR REPLACE FUNCTION public.gov_objects_judge(p_source text, p_most bigint) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET jit = off
+AS $$
+DECLARE
+  v_keys text[];
+  v_facts jsonb[];
+  v_version CONSTANT text := public.gov_ruleset_active();
+BEGIN
+  SELECT array_agg(p.candidate_key ORDER BY p.candidate_key),
+         array_agg(public.gov_facts_of(p_source, coalesce(f.class, ''::text), coalesce(f.grain, 'governed'::text), coalesce(f.row_facts, '{}'::jsonb),
+                                           k.facts, p.facts) ORDER BY p.candidate_key)
+  INTO v_keys, v_facts
+  FROM (SELECT o.candidate_key, o.facts, c.facts_hash FROM public.governance_object AS o
+        JOIN public.governance_candidate_state AS c ON c.candidate_key = o.candidate_key AND c.source_name = p_source
+        WHERE o.is_dirty LIMIT p_most FOR UPDATE OF o SKIP LOCKED) AS p
+  LEFT JOIN public.governance_fact_set AS f ON f.source_name = p_source AND f.facts_hash = p.facts_hash
+  LEFT JOIN public.governance_class AS k ON k.source_name = p_source AND k.class = f.class;
+  IF v_keys IS NULL THEN
+    RETURN 0;
+  END IF;
+  UPDATE public.governance_object AS o
+  SET verdict = e.verdict, undecided_reason = e.undecided_reason, rule_code = e.rule_code, input_state = e.input_state,
+      input_rule = e.input_rule, finding_types = e.finding_types, stale_after = e.stale_after, ruleset_version = v_version,
+      judged_at = public.gov_now(), is_dirty = false
+  FROM public.gov_rules_evaluate(v_facts, v_version) AS e
+  WHERE o.candidate_key = v_keys[e.ordinal];
+  UPDATE public.governance_candidate_state AS c
+  SET dirty = true, dirty_reason = coalesce(c.dirty_reason, 'object_judged'), dirtied_at = public.gov_now()
+  FROM public.governance_object AS o
+  WHERE o.candidate_key = ANY (v_keys) AND c.candidate_key = o.candidate_key AND NOT c.dirty
+    AND (c.verdict, c.undecided_reason, c.input_quality_state) IS DISTINCT FROM (o.verdict, o.undecided_reason, o.input_state);
+  RETURN cardinality(v_keys);
+END
+$$;

@@ -1,0 +1,18 @@
+-- Verdicts whose time is over are stale until they are judged again (doc 31 §8). Answers how many became so.
+CREATE OR REPLACE FUNCTION public.gov_scan_expire(p_source text, p_most bigint) RETURNS bigint
+LANGUAGE sql VOLATILE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+  WITH picked AS MATERIALIZED (
+    SELECT c.candidate_key FROM public.governance_candidate_state AS c
+    WHERE c.stale_after <= (SELECT public.gov_now()) AND c.source_name = p_source
+    ORDER BY c.stale_after LIMIT p_most FOR UPDATE SKIP LOCKED
+  ), expired AS (
+    UPDATE public.governance_candidate_state AS c
+    SET verdict = 'stale', undecided_reason = NULL, stale_after = NULL, dirty = true, dirty_reason = coalesce(c.dirty_reason, 'ttl_expired'),
+        dirtied_at = coalesce(c.dirtied_at, public.gov_now()), updated_at = public.gov_now()
+    FROM picked AS p WHERE c.candidate_key = p.candidate_key
+    RETURNING 1
+  )
+  SELECT count(*) FROM expired
+$$;

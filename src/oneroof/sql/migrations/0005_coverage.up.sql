@@ -1,0 +1,89 @@
+-- What is known of objects, what was judged of it, and the books that are kept of the verdicts (doc 31 §3, §4 and §9).
+
+-- Millions of objects share few distinct facts: each is judged once, and a candidate points to it by its hash.
+CREATE TABLE public.governance_fact_set (
+  source_name      text NOT NULL,
+  facts_hash       bigint NOT NULL,
+  group_key        text NOT NULL,
+  class            text NOT NULL,
+  grain            text NOT NULL,
+  row_facts        jsonb NOT NULL,
+  verdict          text NOT NULL DEFAULT 'undecided',
+  undecided_reason text DEFAULT 'pending',
+  rule_code        text,
+  input_state      text NOT NULL DEFAULT 'pending',
+  input_rule       text,
+  finding_types    text[] NOT NULL DEFAULT '{}',
+  stale_after      interval,
+  ruleset_version  text NOT NULL DEFAULT 'none',
+  judged_at        timestamptz,
+  is_dirty         boolean NOT NULL DEFAULT true,
+  is_spreading     boolean NOT NULL DEFAULT false,
+  spreads_until    xid8,
+  PRIMARY KEY (source_name, facts_hash)
+);
+COMMENT ON TABLE public.governance_fact_set IS 'every distinct set of facts that rows of a source have, with what the active ruleset says of it';
+COMMENT ON COLUMN public.governance_fact_set.is_dirty IS 'to be judged, for the first time or anew';
+COMMENT ON COLUMN public.governance_fact_set.is_spreading IS 'was judged otherwise than before; some members may not have heard yet';
+COMMENT ON COLUMN public.governance_fact_set.spreads_until IS 'whoever began before this xid may have written a member by the older judgement';
+CREATE INDEX governance_fact_set_class ON public.governance_fact_set (source_name, class);
+CREATE INDEX governance_fact_set_dirty ON public.governance_fact_set (source_name) WHERE is_dirty;
+CREATE INDEX governance_fact_set_spreading ON public.governance_fact_set (source_name) WHERE is_spreading;
+
+-- What is known of a class apart from its rows: coverage decision, catalog, owners, exception (doc 31 §3).
+CREATE TABLE public.governance_class (
+  source_name text NOT NULL,
+  class       text NOT NULL,
+  facts       jsonb NOT NULL,
+  changed_at  timestamptz NOT NULL,
+  PRIMARY KEY (source_name, class)
+);
+COMMENT ON TABLE public.governance_class IS 'the facts that all objects of a class inherit, as they were when it was last looked';
+
+-- What is known of one object alone: its own owners or exception, that it vanished, failed, is back … (doc 31 §6 and §7).
+CREATE TABLE public.governance_object (
+  candidate_key    text PRIMARY KEY CHECK (octet_length(candidate_key) <= 2000),
+  facts            jsonb NOT NULL DEFAULT '{}' CHECK (jsonb_typeof(facts) = 'object'),
+  verdict          text NOT NULL DEFAULT 'undecided',
+  undecided_reason text DEFAULT 'pending',
+  rule_code        text,
+  input_state      text NOT NULL DEFAULT 'pending',
+  input_rule       text,
+  finding_types    text[] NOT NULL DEFAULT '{}',
+  stale_after      interval,
+  ruleset_version  text NOT NULL DEFAULT 'none',
+  judged_at        timestamptz,
+  is_dirty         boolean NOT NULL DEFAULT true
+);
+COMMENT ON TABLE public.governance_object IS 'the few objects of which something is known that their row and their class do not say';
+CREATE INDEX governance_object_dirty ON public.governance_object (candidate_key) WHERE is_dirty;
+
+-- The books: moved in the transaction that moves a verdict. Writers take different shards, so that none waits for another.
+CREATE TABLE public.governance_ledger (
+  source_name      text NOT NULL,
+  group_key        text NOT NULL,
+  grain            text NOT NULL,
+  verdict          text NOT NULL,
+  undecided_reason text NOT NULL,
+  shard            bigint NOT NULL,
+  members          bigint NOT NULL,
+  PRIMARY KEY (source_name, group_key, grain, verdict, undecided_reason, shard)
+);
+COMMENT ON TABLE public.governance_ledger IS 'how many candidates of each group have which verdict; the sum over shards counts';
+COMMENT ON COLUMN public.governance_ledger.undecided_reason IS 'empty where the verdict is decided';
+
+CREATE TABLE public.governance_verdict_history (
+  history_id       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  candidate_key    text NOT NULL,
+  verdict          text NOT NULL,
+  undecided_reason text,
+  ruleset_version  text NOT NULL,
+  change_number    bigint NOT NULL,
+  scan_time        timestamptz,
+  ended_at         timestamptz NOT NULL,
+  ended_because    text
+);
+COMMENT ON TABLE public.governance_verdict_history IS 'the verdicts that an object had before the one it has, and why each ended';
+CREATE INDEX governance_verdict_history_key ON public.governance_verdict_history (candidate_key, history_id);
+
+INSERT INTO public.governance_worker_policy (worker_name) VALUES ('gov_input_gate'), ('gov_candidate_scan');

@@ -1,0 +1,38 @@
+-- learn --
+INSERT INTO public.governance_fact_set (source_name, facts_hash, group_key, class, grain, row_facts)
+SELECT %(scope)s, f.facts_hash, f.group_key, left(coalesce(f.class, ''), 500), f.grain, f.row_facts FROM ({facts}) AS f
+ON CONFLICT DO NOTHING
+
+-- classless --
+-- Whether some fact set is of a class that nobody has looked at.
+SELECT EXISTS (SELECT FROM public.governance_fact_set AS f WHERE f.source_name = %(source)s AND f.is_dirty
+  AND NOT EXISTS (SELECT FROM public.governance_class AS c WHERE c.source_name = f.source_name AND c.class = f.class))
+
+-- refresh --
+SELECT public.gov_classes_refresh()
+
+-- judge --
+SELECT public.gov_fact_sets_judge(%(source)s::text, %(most)s::bigint), public.gov_objects_judge(%(source)s::text, %(most)s::bigint)
+
+-- unknown --
+-- Rows of dirty candidates whose facts nobody has met.
+SELECT c.source_key FROM public.governance_candidate_state AS c
+WHERE c.source_name = %(source)s AND c.dirty AND (c.input_quality_state = 'pending') = true
+  AND NOT EXISTS (SELECT FROM public.governance_fact_set AS f WHERE f.source_name = c.source_name AND f.facts_hash = c.facts_hash)
+  AND NOT EXISTS (SELECT FROM public.governance_object AS o WHERE o.candidate_key = c.candidate_key)
+LIMIT %(most)s
+
+-- vanish --
+SELECT public.gov_candidates_vanish(%(source)s::text, %(keys)s::text[])
+
+-- mark --
+SELECT public.gov_gate_mark(%(source)s::text, %(most)s::bigint)
+
+-- apply --
+SELECT public.gov_scan_apply(%(source)s::text, %(most)s::bigint)
+
+-- spread --
+SELECT public.gov_scan_spread(%(source)s::text, %(most)s::bigint)
+
+-- expire --
+SELECT public.gov_scan_expire(%(source)s::text, %(most)s::bigint)

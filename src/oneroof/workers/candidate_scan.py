@@ -1,0 +1,63 @@
+"""`gov_candidate_scan`: the verdict of whatever is dirty or out of date, and of nothing else (doc 31 §3, §7 and §8).
+
+A change of one object is one object's affair; a change of a class's policy that of its members; a new ruleset that of
+what its changed rules can say otherwise of. What classes inherit is looked at again every so often, so that a decision,
+an owner or an exception counts whoever recorded it, and also when its time is over.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+
+from oneroof import cursor, facts
+from oneroof.cursor import Cursor
+from oneroof.db import Connection
+from oneroof.lease import Lease
+from oneroof.source import Source
+from oneroof.worker import NOTHING, Run, Step, fenced
+
+NAME = "gov_candidate_scan"
+BATCH = 5_000
+SWEEP_INTERVAL = 10.0
+
+
+@dataclass(slots=True)
+class CandidateScan:
+    """The scan of one source's candidates."""
+
+    connection: Connection
+    source: Source
+    lease: Lease
+    batch: int = BATCH
+    sweep_interval: float = SWEEP_INTERVAL
+    run: Run = field(default_factory=Run, init=False)
+    _refreshed: float = field(default=float("-inf"), init=False)
+
+    @property
+    def name(self) -> str:
+        return self.source.source_name
+
+    def run_once(self) -> Step:
+        """Some dirty candidates; then members of what was judged anew; then what is too old."""
+        step, self.run = fenced(
+            self.connection, self.lease, self._batch, worker=NAME, source=self.name, doing=f"scanning {self.name}"
+        )
+        return step
+
+    def _batch(self, here: Cursor) -> tuple[Step, Run]:
+        moved = 0
+        if time.monotonic() - self._refreshed >= self.sweep_interval:
+            moved = facts.refresh(self.connection)
+            self._refreshed = time.monotonic()
+        judged = facts.judge(self.connection, self.source)
+        done = 0
+        for what in ("apply", "spread", "expire"):
+            done = facts.call(self.connection, what, self.source, most=self.batch)
+            if done:
+                break
+        if not (moved or judged or done):
+            return NOTHING, self.run
+        run = replace(self.run, batch_count=self.run.batch_count + 1, rows_seen=self.run.rows_seen + done)
+        cursor.advance(self.connection, here, at=None, seen=done, written=done, watermark=None, summary=run.summary())
+        return Step(seen=done, written=done, idle=False), run

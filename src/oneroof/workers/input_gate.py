@@ -1,0 +1,53 @@
+"""`gov_input_gate`: is what is known of an object fit to be judged (doc 31 §5, doc 39 §39.5)?
+
+Candidates wait with the state `pending`. Facts that nobody has met are learned from the rows, judged once for all who
+have them, and each candidate is told its state: one of the ten, or it goes on waiting. It also says that a row is gone
+that a candidate was made from; what follows from that is the audit's to decide.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from oneroof import cursor, facts
+from oneroof.cursor import Cursor
+from oneroof.db import Connection
+from oneroof.lease import Lease
+from oneroof.source import Source
+from oneroof.worker import NOTHING, Run, Step, fenced
+
+NAME = "gov_input_gate"
+BATCH = 5_000
+
+
+@dataclass(slots=True)
+class InputGate:
+    """The gate in front of one source's candidates."""
+
+    connection: Connection
+    source: Source
+    lease: Lease
+    batch: int = BATCH
+    run: Run = field(default_factory=Run, init=False)
+
+    @property
+    def name(self) -> str:
+        return self.source.source_name
+
+    def run_once(self) -> Step:
+        """Learn, judge and tell, some at a time."""
+        doing = f"looking at the input of {self.name}"
+        step, self.run = fenced(self.connection, self.lease, self._batch, worker=NAME, source=self.name, doing=doing)
+        return step
+
+    def _batch(self, here: Cursor) -> tuple[Step, Run]:
+        learned = facts.learn(self.connection, self.source, most=self.batch)
+        judged = facts.judge(self.connection, self.source)
+        marked = facts.call(self.connection, "mark", self.source, most=self.batch)
+        if not (learned or judged or marked):
+            return NOTHING, self.run
+        run = replace(self.run, batch_count=self.run.batch_count + 1, rows_seen=self.run.rows_seen + marked)
+        cursor.advance(
+            self.connection, here, at=None, seen=marked, written=marked, watermark=None, summary=run.summary()
+        )
+        return Step(seen=marked, written=marked, idle=False), run
