@@ -1,7 +1,8 @@
 """What the worker benchmarks stand on: an estate with oneroof on it, the bare insert L, and runs of the supervisor.
 
-L is the sweep's own `seed` statement over all rows at once, into an empty table of the same shape and indexes. Before
-every measured run the table it fills is emptied and a checkpoint made, so that full-page writes are alike for both.
+L is the sweep's own rows, all at once, with the same words for a verdict in each, into an empty table of the same shape
+and indexes. Before every measured run the table it fills is emptied and a checkpoint made, so that full-page writes are
+alike for both.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from time import monotonic
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from oneroof import approvals, db, gates, migrate, source, tail
-from oneroof.batch import NO_RULESET
+from oneroof import approvals, db, gates, migrate, owners, source, tail
 from oneroof.config import load
 from oneroof.control import GATE
 from oneroof.embedded import EmbeddedServer
 from oneroof.estate.build import build
+from oneroof.estate.owners import owners_file
 from oneroof.lane import Report
 from oneroof.source import Source
 from oneroof.supervisor import Supervisor
@@ -30,6 +31,13 @@ from oneroof.workers import backfill_sweep
 SOURCE = "birth_registry"
 BARE = "public.bench_bare"
 CANDIDATES = "public.governance_candidate_state"
+# A candidate row as the sweep writes it, without asking anybody for its verdict.
+BARELY = f"""INSERT INTO {BARE}
+  (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, grain, verdict,
+   undecided_reason, input_quality_state, dirty, dirty_reason, dirtied_at, scan_time, stale_after)
+SELECT candidate_key, %(ruleset)s, group_key, %(scope)s, source_key, source_version, facts_hash, grain, 'covered', NULL,
+       'ready', false, NULL, NULL, m.at, m.at + interval '90 days'
+FROM ({{rows}}) AS batch CROSS JOIN (SELECT public.gov_now() AS at) AS m"""
 SMALL = 100_000
 HUGE = 5_000_000
 
@@ -61,6 +69,7 @@ class Ground:
         migrate.install(self.admin, settings=load())
         with self.dial("requester") as asking, self.dial("approver") as deciding:
             approvals.decide(deciding, gates.request(asking, GATE, reason="benchmark"), "approved")
+            owners.take(asking, owners_file(self.admin).encode(), form="csv")
         self.source = source.find(self.admin, SOURCE)
         self.admin.execute(f"CREATE TABLE {BARE} (LIKE {CANDIDATES} INCLUDING ALL)")
         self.admin.execute("VACUUM ANALYZE public.birth_registry")
@@ -79,8 +88,9 @@ class Ground:
         key = sql.Identifier("s", self.source.key_columns[0])
         where = sql.SQL("{0} <> ALL (%(left_out)s::integer[]) AND {0} > %(beyond)s").format(key)
         rows = tail.rows(self.source, where=where, limit=False)
-        statement = sql.SQL(db.queries("batch")["seed"].replace(CANDIDATES, BARE)).format(rows=rows)
-        given = {"scope": SOURCE, "ruleset": NO_RULESET, "left_out": self._left_out, "beyond": beyond}
+        statement = sql.SQL(BARELY).format(rows=rows)
+        (version,) = db.one(self.admin, "SELECT public.gov_ruleset_active()")
+        given = {"scope": SOURCE, "ruleset": version, "left_out": self._left_out, "beyond": beyond}
         began = monotonic()
         with db.transaction(self.admin, doing="inserting bare rows", settings={"timezone": "UTC"}):
             self.admin.execute(statement, given)
@@ -90,7 +100,9 @@ class Ground:
         """As if no worker had ever run."""
         self._is_complete = False
         self.admin.execute(
-            f"TRUNCATE {CANDIDATES}, public.governance_open_row, public.gov_worker_cursor, public.governance_retry"
+            f"TRUNCATE {CANDIDATES}, public.governance_open_row, public.gov_worker_cursor, public.governance_retry,"
+            " public.governance_fact_set, public.governance_class, public.governance_ledger,"
+            " public.governance_verdict_history"
         )
         self.admin.execute("CHECKPOINT")
 
