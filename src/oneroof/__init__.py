@@ -20,7 +20,7 @@ Imports point one way; tests/unit/test_import_direction.py has the layers:
       ← substrate embedded approvals channels exceptions findings lease owners policy retry width
       ← estate script gates people rules source
       ← migrate columns cursor batch cases guard watch
-      ← tail ← facts known strip ranges worker control ← retries ← workers ← lane
+      ← tail fingerprint ← facts known strip ranges worker control ← retries ← workers ← lane
       ← supervisor status ← doctor ← cli
 """
 

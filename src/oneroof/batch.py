@@ -62,6 +62,11 @@ def reseeding(rows: sql.Composed) -> sql.Composed:
     return sql.SQL(queries("batch")["reseed"]).format(judged=_judged(rows), upsert=sql.SQL(queries("batch")["upsert"]))
 
 
+def noting_duplicates(rows: sql.Composed) -> sql.Composed:
+    """Note the rows that another row's candidate stands for, after they were written."""
+    return sql.SQL(queries("batch")["duplicates"]).format(rows=rows)
+
+
 def applying(
     source: Source, rows: sql.Composed, *, effect: str | None = None, counts: sql.Composable = EVERY
 ) -> sql.Composed:

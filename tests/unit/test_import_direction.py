@@ -40,7 +40,7 @@ LAYERS = (
         "oneroof.guard",
         "oneroof.watch",
     },
-    {"oneroof.tail"},
+    {"oneroof.tail", "oneroof.fingerprint"},
     {"oneroof.facts", "oneroof.known", "oneroof.strip", "oneroof.ranges", "oneroof.worker", "oneroof.control"},
     {"oneroof.retries"},
     {"oneroof.workers"},

@@ -83,9 +83,10 @@ GRANT EXECUTE ON FUNCTION public.gov_ruleset_active(), public.gov_ruleset_conten
   TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_console;
 GRANT EXECUTE ON FUNCTION public.gov_rules_import(jsonb) TO oneroof_operator;
 
-GRANT SELECT ON public.governance_fact_set, public.governance_class, public.governance_object, public.governance_ledger,
+GRANT SELECT ON public.governance_fact_set, public.governance_class, public.governance_object, public.governance_duplicate, public.governance_ledger,
   public.governance_verdict_history TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_console;
 GRANT INSERT (source_name, facts_hash, group_key, class, grain, row_facts) ON public.governance_fact_set TO oneroof_worker;
+GRANT INSERT, UPDATE, DELETE ON public.governance_duplicate TO oneroof_worker;
 GRANT EXECUTE ON FUNCTION public.gov_class_facts(), public.gov_facts_of(text, text, text, jsonb, jsonb, jsonb)
   TO oneroof_reader, oneroof_worker, oneroof_operator;
 GRANT EXECUTE ON FUNCTION public.gov_classes_refresh(), public.gov_fact_sets_judge(text, bigint), public.gov_objects_judge(text, bigint),

@@ -224,7 +224,13 @@ class BackfillSweep:
         statement = self._statements.get(
             "reseed", *self._shape(covered), compose=lambda: batch.reseeding(self._rows(covered))
         )
-        return batch.put(self.connection, self.source, statement, {**given, **self._bounds.parameters()})
+        given = {**given, **self._bounds.parameters()}
+        written = batch.put(self.connection, self.source, statement, given)
+        noting = self._statements.get(
+            "duplicates", *self._shape(covered), compose=lambda: batch.noting_duplicates(self._rows(covered))
+        )
+        batch.put(self.connection, self.source, noting, given)
+        return written
 
     def _shape(self, covered: Range | strip.Piece) -> tuple[Hashable, Hashable]:
         return covered.shape, self._bounds.shape

@@ -7,10 +7,19 @@ SET jit = off
 AS $$
   WITH wanted AS MATERIALIZED (
     SELECT DISTINCT f.source_name, f.class FROM public.governance_fact_set AS f
+  ), active AS MATERIALIZED (
+    SELECT o.level, o.subject, o.responsibility FROM public.v_active_ownership AS o WHERE o.level <> 'object'
+  ), near AS (
+    SELECT w.source_name, w.class, a.responsibility, CASE a.level WHEN 'collection' THEN 1 ELSE 2 END AS distance
+    FROM wanted AS w JOIN active AS a ON a.level IN ('collection', 'class') AND a.subject = w.class
+    UNION ALL
+    SELECT w.source_name, w.class, a.responsibility, CASE a.subject WHEN '*' THEN 4 ELSE 3 END
+    FROM active AS a JOIN wanted AS w ON a.subject IN (w.source_name, '*') WHERE a.level = 'scope'
   ), owner AS MATERIALIZED (
-    SELECT o.source_name, o.class, jsonb_object_agg(o.responsibility, cardinality(o.owners))
-           || jsonb_build_object('conflict', bool_or(o.is_conflict)) AS facts
-    FROM public.v_collection_owner AS o GROUP BY o.source_name, o.class
+    SELECT n.source_name, n.class, jsonb_object_agg(n.responsibility, n.owners) || jsonb_build_object('conflict', bool_or(n.owners > 1)) AS facts
+    FROM (SELECT DISTINCT ON (source_name, class, responsibility) source_name, class, responsibility, count(*) AS owners
+          FROM near GROUP BY source_name, class, responsibility, distance ORDER BY source_name, class, responsibility, distance) AS n
+    GROUP BY n.source_name, n.class
   ), someone AS MATERIALIZED (
     SELECT EXISTS (SELECT FROM public.v_active_ownership) AS is_known
   ), stranger AS MATERIALIZED (
@@ -40,14 +49,13 @@ AS $$
     'collection', coalesce(c.facts, jsonb_build_object('registered', false, 'coverage_status', NULL, 'coverage_scope_status', NULL,
                                                        'coverage_exemption_reason', NULL, 'coverage_review_owner', NULL)),
     'inventory', jsonb_build_object('cataloged', k.class IS NOT NULL, 'missing', coalesce(k.is_missing, false)),
-    'owners', coalesce(o.facts, everybody.facts, '{"policy": 0, "health": 0, "execution": 0, "render": 0, "approval": 0, "audit": 0, "conflict": false}')
-              || jsonb_build_object('known', someone.is_known, 'unknown', coalesce(u.many, 0)),
+    'owners', '{"policy": 0, "health": 0, "execution": 0, "render": 0, "approval": 0, "audit": 0, "conflict": false}'::jsonb
+              || coalesce(o.facts, '{}'::jsonb) || jsonb_build_object('known', someone.is_known, 'unknown', coalesce(u.many, 0)),
     'exception', coalesce(x.state, 'none'))
   FROM wanted AS w CROSS JOIN someone
   LEFT JOIN collection AS c ON c.class = w.class
   LEFT JOIN catalog AS k ON k.class = w.class
   LEFT JOIN owner AS o ON o.source_name = w.source_name AND o.class = w.class
-  LEFT JOIN owner AS everybody ON everybody.source_name = w.source_name AND everybody.class = '*'
   LEFT JOIN LATERAL (SELECT sum(s.many)::bigint AS many FROM stranger AS s
                      WHERE s.level IN ('collection', 'class') AND s.subject = w.class
                         OR s.level = 'scope' AND s.subject IN (w.source_name, '*')) AS u ON true

@@ -58,6 +58,16 @@ CREATE TABLE public.governance_object (
 COMMENT ON TABLE public.governance_object IS 'the few objects of which something is known that their row and their class do not say';
 CREATE INDEX governance_object_dirty ON public.governance_object (candidate_key) WHERE is_dirty;
 
+-- Rows that resolve to the key of another row, which represents them (doc 31 §6: duplicates collapse): accounted by it.
+CREATE TABLE public.governance_duplicate (
+  source_name   text NOT NULL,
+  source_key    text NOT NULL,
+  candidate_key text NOT NULL,
+  found_at      timestamptz NOT NULL,
+  PRIMARY KEY (source_name, source_key)
+);
+COMMENT ON TABLE public.governance_duplicate IS 'source rows that are accounted by the candidate that another row has made';
+
 -- The books: moved in the transaction that moves a verdict. Writers take different shards, so that none waits for another.
 CREATE TABLE public.governance_ledger (
   source_name      text NOT NULL,

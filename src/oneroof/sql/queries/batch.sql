@@ -37,6 +37,14 @@ ORDER BY candidate_key, ts, place
 {upsert}
   AND c.source_version::text = excluded.source_snapshot_ref
 
+-- duplicates --
+-- After a batch: its rows whose key another row has.
+INSERT INTO public.governance_duplicate (source_name, source_key, candidate_key, found_at)
+SELECT %(scope)s, b.source_key, b.candidate_key, public.gov_now()
+FROM ({rows}) AS b JOIN public.governance_candidate_state AS c ON c.candidate_key = b.candidate_key
+WHERE NOT b.own AND (c.source_name, c.source_key) <> (%(scope)s, b.source_key)
+ON CONFLICT (source_name, source_key) DO UPDATE SET candidate_key = excluded.candidate_key
+
 -- upsert --
 ON CONFLICT (candidate_key) DO UPDATE
 SET group_key = excluded.group_key, source_version = excluded.source_version, facts_hash = excluded.facts_hash,
