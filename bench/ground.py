@@ -102,7 +102,7 @@ class Ground:
         self.admin.execute(
             f"TRUNCATE {CANDIDATES}, public.governance_open_row, public.gov_worker_cursor, public.governance_retry,"
             " public.governance_fact_set, public.governance_class, public.governance_ledger,"
-            " public.governance_verdict_history, public.governance_duplicate"
+            " public.governance_verdict_history, public.governance_duplicate, public.governance_class_finding"
         )
         self.admin.execute("CHECKPOINT")
 

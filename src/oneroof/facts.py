@@ -55,13 +55,18 @@ def judge(connection: Connection, source: Source, *, most: int = JUDGED) -> int:
 
 
 def refresh(connection: Connection) -> int:
-    """Look at what classes inherit again; how many have changed."""
+    """Look again at what classes inherit and at what is said of single objects; of how many it has changed."""
     return int(one(connection, queries("facts")["refresh"])[0])
 
 
 def call(connection: Connection, what: str, source: Source, *, most: int) -> int:
-    """Do one of the steps that the database does by itself: mark, apply, spread or expire; how many candidates."""
+    """Do one of the steps that the database does by itself: mark, apply, spread, expire or tell; how many that was."""
     return int(one(connection, queries("facts")[what], {"source": source.source_name, "most": most})[0])
+
+
+def count(connection: Connection, source: Source) -> int:
+    """Count the findings of classes in which something moved; how many populations changed."""
+    return int(one(connection, queries("facts")["count"], {"source": source.source_name})[0])
 
 
 def _learn(connection: Connection, source: Source, found: sql.Composed, given: dict[str, object]) -> int:

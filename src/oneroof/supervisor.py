@@ -158,7 +158,8 @@ class Supervisor:
         if duty.worker == input_gate.NAME:
             return InputGate(connection, duty.source, held, batch=batch)
         if duty.worker == candidate_scan.NAME:
-            return CandidateScan(connection, duty.source, held, batch=batch, sweep_interval=interval)
+            at_once = self.mode != "for ever"
+            return CandidateScan(connection, duty.source, held, batch=batch, sweep_interval=interval, at_once=at_once)
         # Idle is only who has closed a whole window in this run; after it the usual interval is good enough.
         at_once = self.mode == "until idle"
         return HandoffIntake(connection, duty.source, held, batch=batch, sweep_interval=interval, at_once=at_once)

@@ -176,10 +176,8 @@ def test_a_measured_batch_is_read_from_the_index(
         _, _, last, _ = one(connection, tail.keyset_end(births, stretch).as_string(connection), given)
     covered = Range(part=part, after=start, upto=last)
     where = [tail.in_stretch(births, covered, ALL), *([tail.news(births)] if how == "replay" else [])]
-    statement = sql.SQL(queries("batch")["seed" if how == "seed" else "reseed"]).format(
-        rows=tail.rows(births, where=sql.SQL(" AND ").join(where), limit=False),
-        upsert=sql.SQL(queries("batch")["upsert"]),
-    )
+    rows = tail.rows(births, where=sql.SQL(" AND ").join(where), limit=False)
+    statement = batch.seeding(rows) if how == "seed" else batch.reseeding(rows)
     given = {"scope": "birth_registry", "ruleset": batch.NO_RULESET, **covered.parameters()}
     plan = explain(connection, statement, given)
     assert plan.scans("birth_registry") <= {"Index Scan", "Bitmap Heap Scan"}

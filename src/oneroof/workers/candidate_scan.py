@@ -15,24 +15,31 @@ from oneroof.cursor import Cursor
 from oneroof.db import Connection
 from oneroof.lease import Lease
 from oneroof.source import Source
-from oneroof.worker import NOTHING, Run, Step, fenced
+from oneroof.worker import MOVED, NOTHING, Run, Step, fenced
 
 NAME = "gov_candidate_scan"
 BATCH = 5_000
 SWEEP_INTERVAL = 10.0
+# How many findings to tell in one transaction.
+FINDINGS = 200
 
 
 @dataclass(slots=True)
 class CandidateScan:
-    """The scan of one source's candidates."""
+    """The scan of one source's candidates. Classes are looked at and findings counted no more often than every
+    `sweep_interval`; `at_once` means that findings do not wait for it.
+    """
 
     connection: Connection
     source: Source
     lease: Lease
     batch: int = BATCH
     sweep_interval: float = SWEEP_INTERVAL
+    at_once: bool = False
     run: Run = field(default_factory=Run, init=False)
     _refreshed: float = field(default=float("-inf"), init=False)
+    _counted: float = field(default=float("-inf"), init=False)
+    _has_moved: bool = field(default=True, init=False)
 
     @property
     def name(self) -> str:
@@ -47,17 +54,28 @@ class CandidateScan:
 
     def _batch(self, here: Cursor) -> tuple[Step, Run]:
         moved = 0
-        if time.monotonic() - self._refreshed >= self.sweep_interval:
+        if self._is_due(self._refreshed):
             moved = facts.refresh(self.connection)
             self._refreshed = time.monotonic()
         judged = facts.judge(self.connection, self.source)
-        done = 0
-        for what in ("apply", "spread", "expire"):
-            done = facts.call(self.connection, what, self.source, most=self.batch)
-            if done:
-                break
+        done = self._first_of("apply", "spread", "expire")
         if not (moved or judged or done):
-            return NOTHING, self.run
+            return self._findings(), self.run
         run = replace(self.run, batch_count=self.run.batch_count + 1, rows_seen=self.run.rows_seen + done)
         cursor.advance(self.connection, here, at=None, seen=done, written=done, watermark=None, summary=run.summary())
+        self._has_moved = True
         return Step(seen=done, written=done, idle=False), run
+
+    def _first_of(self, *steps: str) -> int:
+        return next((n for what in steps if (n := facts.call(self.connection, what, self.source, most=self.batch))), 0)
+
+    def _findings(self) -> Step:
+        """When the verdicts are still for a moment: count what they found, and tell it."""
+        if self._has_moved and (self.at_once or self._is_due(self._counted)):
+            self._has_moved, self._counted = False, time.monotonic()
+            facts.count(self.connection, self.source)
+        told = facts.call(self.connection, "tell", self.source, most=FINDINGS)
+        return MOVED if told else NOTHING
+
+    def _is_due(self, last: float) -> bool:
+        return time.monotonic() - last >= self.sweep_interval

@@ -10,7 +10,7 @@ AS $$
     LIMIT p_most FOR UPDATE SKIP LOCKED
   ), told AS (
     UPDATE public.governance_candidate_state AS c SET input_quality_state = j.input_state, updated_at = (SELECT public.gov_now())
-    FROM (SELECT p.candidate_key, CASE WHEN o.candidate_key IS NULL THEN f.input_state WHEN NOT o.is_dirty THEN o.input_state END AS input_state
+    FROM (SELECT p.candidate_key, CASE WHEN o.candidate_key IS NULL THEN f.input_state WHEN NOT o.is_dirty AND o.judged_hash = p.facts_hash THEN o.input_state END AS input_state
           FROM picked AS p
           LEFT JOIN public.governance_fact_set AS f ON f.source_name = p_source AND f.facts_hash = p.facts_hash AND NOT f.is_dirty
           LEFT JOIN public.governance_object AS o ON o.candidate_key = p.candidate_key) AS j

@@ -5,28 +5,33 @@ CREATE OR REPLACE FUNCTION public.gov_ledger_move() RETURNS trigger
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
+DECLARE
+  at CONSTANT timestamptz := public.gov_now();
 BEGIN
   IF TG_OP = 'INSERT' THEN
-    INSERT INTO public.governance_ledger AS l (source_name, group_key, grain, verdict, undecided_reason, shard, members)
-    SELECT n.source_name, n.group_key, n.grain, n.verdict, coalesce(n.undecided_reason, ''), pg_backend_pid() % 16, count(*)
+    INSERT INTO public.governance_ledger AS l (source_name, group_key, grain, verdict, undecided_reason, shard, members, moved_at)
+    SELECT n.source_name, n.group_key, n.grain, n.verdict, coalesce(n.undecided_reason, ''), pg_backend_pid() % 16, count(*), at
     FROM new_rows AS n GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
-    ON CONFLICT (source_name, group_key, grain, verdict, undecided_reason, shard) DO UPDATE SET members = l.members + excluded.members;
+    ON CONFLICT (source_name, group_key, grain, verdict, undecided_reason, shard) DO UPDATE
+    SET members = l.members + excluded.members, moved_at = at;
   ELSIF TG_OP = 'DELETE' THEN
-    INSERT INTO public.governance_ledger AS l (source_name, group_key, grain, verdict, undecided_reason, shard, members)
-    SELECT o.source_name, o.group_key, o.grain, o.verdict, coalesce(o.undecided_reason, ''), pg_backend_pid() % 16, - count(*)
+    INSERT INTO public.governance_ledger AS l (source_name, group_key, grain, verdict, undecided_reason, shard, members, moved_at)
+    SELECT o.source_name, o.group_key, o.grain, o.verdict, coalesce(o.undecided_reason, ''), pg_backend_pid() % 16, - count(*), at
     FROM old_rows AS o GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
-    ON CONFLICT (source_name, group_key, grain, verdict, undecided_reason, shard) DO UPDATE SET members = l.members + excluded.members;
+    ON CONFLICT (source_name, group_key, grain, verdict, undecided_reason, shard) DO UPDATE
+    SET members = l.members + excluded.members, moved_at = at;
   ELSIF TG_OP = 'UPDATE' THEN
-    INSERT INTO public.governance_ledger AS l (source_name, group_key, grain, verdict, undecided_reason, shard, members)
-    SELECT m.source_name, m.group_key, m.grain, m.verdict, m.reason, pg_backend_pid() % 16, sum(m.members)
+    INSERT INTO public.governance_ledger AS l (source_name, group_key, grain, verdict, undecided_reason, shard, members, moved_at)
+    SELECT m.source_name, m.group_key, m.grain, m.verdict, m.reason, pg_backend_pid() % 16, sum(m.members), at
     FROM (SELECT o.source_name, o.group_key, o.grain, o.verdict, coalesce(o.undecided_reason, '') AS reason, -1 AS members FROM old_rows AS o
           UNION ALL
           SELECT n.source_name, n.group_key, n.grain, n.verdict, coalesce(n.undecided_reason, ''), 1 FROM new_rows AS n) AS m
     GROUP BY 1, 2, 3, 4, 5 HAVING sum(m.members) <> 0 ORDER BY 1, 2, 3, 4, 5
-    ON CONFLICT (source_name, group_key, grain, verdict, undecided_reason, shard) DO UPDATE SET members = l.members + excluded.members;
+    ON CONFLICT (source_name, group_key, grain, verdict, undecided_reason, shard) DO UPDATE
+    SET members = l.members + excluded.members, moved_at = at;
     INSERT INTO public.governance_verdict_history
       (candidate_key, verdict, undecided_reason, ruleset_version, change_number, scan_time, ended_at, ended_because)
-    SELECT o.candidate_key, o.verdict, o.undecided_reason, o.ruleset_version, o.change_number, o.scan_time, public.gov_now(),
+    SELECT o.candidate_key, o.verdict, o.undecided_reason, o.ruleset_version, o.change_number, o.scan_time, at,
            coalesce(o.dirty_reason, CASE WHEN n.facts_hash = o.facts_hash THEN 'policy_or_rules_changed' ELSE 'source_row_changed' END)
     FROM old_rows AS o JOIN new_rows AS n ON n.candidate_key = o.candidate_key
     WHERE (o.verdict, o.undecided_reason) IS DISTINCT FROM (n.verdict, n.undecided_reason)

@@ -7,24 +7,36 @@ AS $$
 DECLARE
   v_keys text[];
   v_facts jsonb[];
+  v_hashes bigint[];
   v_version CONSTANT text := public.gov_ruleset_active();
 BEGIN
   SELECT array_agg(p.candidate_key ORDER BY p.candidate_key),
          array_agg(public.gov_facts_of(p_source, coalesce(f.class, ''::text), coalesce(f.grain, 'governed'::text), coalesce(f.row_facts, '{}'::jsonb),
-                                           k.facts, p.facts) ORDER BY p.candidate_key)
-  INTO v_keys, v_facts
-  FROM (SELECT o.candidate_key, o.facts, c.facts_hash FROM public.governance_object AS o
+                                           k.facts, p.facts) ORDER BY p.candidate_key),
+         array_agg(p.facts_hash ORDER BY p.candidate_key)
+  INTO v_keys, v_facts, v_hashes
+  FROM (SELECT o.candidate_key, o.facts, c.facts_hash
+        FROM public.governance_object AS o
         JOIN public.governance_candidate_state AS c ON c.candidate_key = o.candidate_key AND c.source_name = p_source
-        WHERE o.is_dirty LIMIT p_most FOR UPDATE OF o SKIP LOCKED) AS p
+        WHERE o.candidate_key IN (
+          SELECT d.candidate_key FROM public.governance_object AS d WHERE d.is_dirty
+          UNION ALL
+          -- Its row has changed since.
+          SELECT d.candidate_key FROM public.governance_candidate_state AS d
+          JOIN public.governance_object AS j ON j.candidate_key = d.candidate_key
+          WHERE d.source_name = p_source AND d.dirty AND j.judged_hash IS DISTINCT FROM d.facts_hash)
+        LIMIT p_most FOR UPDATE OF o SKIP LOCKED) AS p
   LEFT JOIN public.governance_fact_set AS f ON f.source_name = p_source AND f.facts_hash = p.facts_hash
-  LEFT JOIN public.governance_class AS k ON k.source_name = p_source AND k.class = f.class;
+  LEFT JOIN public.governance_class AS k ON k.source_name = p_source AND k.class = f.class
+  -- Only a row that is not there may be judged without its facts.
+  WHERE f.facts_hash IS NOT NULL OR p.facts @> '{"state": {"vanished": true}}' OR p.facts @> '{"state": {"gone": true}}';
   IF v_keys IS NULL THEN
     RETURN 0;
   END IF;
   UPDATE public.governance_object AS o
   SET verdict = e.verdict, undecided_reason = e.undecided_reason, rule_code = e.rule_code, input_state = e.input_state,
       input_rule = e.input_rule, finding_types = e.finding_types, stale_after = e.stale_after, ruleset_version = v_version,
-      judged_at = public.gov_now(), is_dirty = false
+      judged_at = public.gov_now(), judged_hash = v_hashes[e.ordinal], is_dirty = false
   FROM public.gov_rules_evaluate(v_facts, v_version) AS e
   WHERE o.candidate_key = v_keys[e.ordinal];
   UPDATE public.governance_candidate_state AS c

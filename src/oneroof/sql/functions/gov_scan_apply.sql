@@ -21,7 +21,7 @@ AS $$
                               WHERE o.candidate_key IS NULL AND NOT f.is_dirty
                               UNION ALL
                               SELECT o.verdict, o.undecided_reason, o.input_state, o.ruleset_version, o.stale_after
-                              WHERE NOT o.is_dirty) AS x) AS j
+                              WHERE NOT o.is_dirty AND o.judged_hash = p.facts_hash) AS x) AS j
     WHERE c.candidate_key = j.candidate_key
     RETURNING 1
   )

@@ -7,6 +7,7 @@ SET search_path = pg_catalog, pg_temp
 SET timezone = 'UTC'
 AS $$
 DECLARE
+  at CONSTANT timestamptz := public.gov_now();
   v_told bigint;
 BEGIN
   IF NOT EXISTS (SELECT FROM public.governance_fact_set AS f WHERE f.source_name = p_source AND f.is_spreading) THEN
@@ -26,7 +27,7 @@ BEGIN
   ), told AS (
     UPDATE public.governance_candidate_state AS c
     SET verdict = p.verdict, undecided_reason = p.undecided_reason, input_quality_state = p.input_state, ruleset_version = p.ruleset_version,
-        scan_time = public.gov_now(), stale_after = public.gov_now() + p.stale_after, updated_at = public.gov_now()
+        scan_time = at, stale_after = at + p.stale_after, updated_at = at
     FROM picked AS p WHERE c.candidate_key = p.candidate_key
     RETURNING 1
   )

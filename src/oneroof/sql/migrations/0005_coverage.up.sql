@@ -36,8 +36,10 @@ CREATE TABLE public.governance_class (
   class       text NOT NULL,
   facts       jsonb NOT NULL,
   changed_at  timestamptz NOT NULL,
+  counted_at  timestamptz,
   PRIMARY KEY (source_name, class)
 );
+COMMENT ON COLUMN public.governance_class.counted_at IS 'when it was last counted how many of its objects have which finding';
 COMMENT ON TABLE public.governance_class IS 'the facts that all objects of a class inherit, as they were when it was last looked';
 
 -- What is known of one object alone: its own owners or exception, that it vanished, failed, is back … (doc 31 §6 and §7).
@@ -53,8 +55,10 @@ CREATE TABLE public.governance_object (
   stale_after      interval,
   ruleset_version  text NOT NULL DEFAULT 'none',
   judged_at        timestamptz,
+  judged_hash      bigint,
   is_dirty         boolean NOT NULL DEFAULT true
 );
+COMMENT ON COLUMN public.governance_object.judged_hash IS 'the facts of its row that it was judged with';
 COMMENT ON TABLE public.governance_object IS 'the few objects of which something is known that their row and their class do not say';
 CREATE INDEX governance_object_dirty ON public.governance_object (candidate_key) WHERE is_dirty;
 
@@ -77,10 +81,24 @@ CREATE TABLE public.governance_ledger (
   undecided_reason text NOT NULL,
   shard            bigint NOT NULL,
   members          bigint NOT NULL,
+  moved_at         timestamptz NOT NULL,
   PRIMARY KEY (source_name, group_key, grain, verdict, undecided_reason, shard)
 );
 COMMENT ON TABLE public.governance_ledger IS 'how many candidates of each group have which verdict; the sum over shards counts';
 COMMENT ON COLUMN public.governance_ledger.undecided_reason IS 'empty where the verdict is decided';
+
+-- How many objects of a class have which finding; what is told of it in the host's system_issues is one row each (doc 31 §10).
+CREATE TABLE public.governance_class_finding (
+  source_name text NOT NULL,
+  class       text NOT NULL,
+  issue_type  text NOT NULL REFERENCES public.governance_finding_type,
+  population  bigint NOT NULL,
+  samples     text[] NOT NULL,
+  is_told     boolean NOT NULL DEFAULT false,
+  PRIMARY KEY (source_name, class, issue_type)
+);
+COMMENT ON TABLE public.governance_class_finding IS 'the population of every finding that rules make, by class, with a few examples';
+CREATE INDEX governance_class_finding_untold ON public.governance_class_finding (source_name) WHERE NOT is_told;
 
 CREATE TABLE public.governance_verdict_history (
   history_id       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

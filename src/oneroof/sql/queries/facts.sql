@@ -9,7 +9,7 @@ SELECT EXISTS (SELECT FROM public.governance_fact_set AS f WHERE f.source_name =
   AND NOT EXISTS (SELECT FROM public.governance_class AS c WHERE c.source_name = f.source_name AND c.class = f.class))
 
 -- refresh --
-SELECT public.gov_classes_refresh()
+SELECT public.gov_classes_refresh() + public.gov_objects_refresh()
 
 -- judge --
 SELECT public.gov_fact_sets_judge(%(source)s::text, %(most)s::bigint), public.gov_objects_judge(%(source)s::text, %(most)s::bigint)
@@ -19,7 +19,9 @@ SELECT public.gov_fact_sets_judge(%(source)s::text, %(most)s::bigint), public.go
 SELECT c.source_key FROM public.governance_candidate_state AS c
 WHERE c.source_name = %(source)s AND c.dirty AND (c.input_quality_state = 'pending') = true
   AND NOT EXISTS (SELECT FROM public.governance_fact_set AS f WHERE f.source_name = c.source_name AND f.facts_hash = c.facts_hash)
-  AND NOT EXISTS (SELECT FROM public.governance_object AS o WHERE o.candidate_key = c.candidate_key)
+  -- Of a row that is known not to be there nothing can be learned.
+  AND NOT EXISTS (SELECT FROM public.governance_object AS o WHERE o.candidate_key = c.candidate_key
+                  AND (o.facts @> '{"state": {"vanished": true}}' OR o.facts @> '{"state": {"gone": true}}'))
 LIMIT %(most)s
 
 -- vanish --
@@ -36,3 +38,9 @@ SELECT public.gov_scan_spread(%(source)s::text, %(most)s::bigint)
 
 -- expire --
 SELECT public.gov_scan_expire(%(source)s::text, %(most)s::bigint)
+
+-- count --
+SELECT public.gov_findings_count(%(source)s::text)
+
+-- tell --
+SELECT public.gov_findings_tell(%(source)s::text, %(most)s::bigint)

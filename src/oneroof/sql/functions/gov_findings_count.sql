@@ -1,0 +1,63 @@
+-- Count how many objects of a class have which finding, of the classes in which anything moved since they were last counted: their
+-- members alone are read, by the index of their facts. Answers how many populations changed.
+CREATE OR REPLACE FUNCTION public.gov_findings_count(p_source text) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+  at CONSTANT timestamptz := public.gov_now();
+  v_classes text[];
+  v_changed bigint;
+BEGIN
+  -- What moves at this very moment, or is not yet committed, moves again for the next count: an overlap of a minute.
+  SELECT array_agg(c.class) INTO v_classes
+  FROM public.governance_class AS c
+  WHERE c.source_name = p_source AND (c.counted_at IS NULL OR EXISTS (
+    SELECT FROM public.governance_fact_set AS f
+    WHERE f.source_name = p_source AND f.class = c.class
+      AND (f.judged_at > c.counted_at - interval '1 minute' OR EXISTS (
+        SELECT FROM public.governance_ledger AS l
+        WHERE l.source_name = p_source AND l.group_key = f.group_key AND l.moved_at > c.counted_at - interval '1 minute'))));
+  IF v_classes IS NULL THEN
+    RETURN 0;
+  END IF;
+  WITH flagged AS MATERIALIZED (
+    SELECT f.facts_hash, f.class, f.finding_types FROM public.governance_fact_set AS f
+    WHERE f.source_name = p_source AND f.class = ANY (v_classes) AND f.finding_types <> '{}'
+  ), plain AS MATERIALIZED (
+    SELECT g.class, g.finding_types, m.members, m.sample
+    FROM flagged AS g CROSS JOIN LATERAL (
+      SELECT count(*) AS members, min(c.candidate_key) AS sample FROM public.governance_candidate_state AS c
+      WHERE c.facts_hash = g.facts_hash AND c.source_name = p_source
+        AND NOT EXISTS (SELECT FROM public.governance_object AS o WHERE o.candidate_key = c.candidate_key)) AS m
+    WHERE m.members > 0
+    UNION ALL
+    SELECT coalesce(f.class, ''), o.finding_types, 1, o.candidate_key
+    FROM public.governance_object AS o
+    JOIN public.governance_candidate_state AS c ON c.candidate_key = o.candidate_key AND c.source_name = p_source
+    LEFT JOIN public.governance_fact_set AS f ON f.source_name = p_source AND f.facts_hash = c.facts_hash
+    WHERE o.finding_types <> '{}' AND coalesce(f.class, '') = ANY (v_classes)
+  ), wanted AS MATERIALIZED (
+    SELECT p.class, t.issue_type, sum(p.members)::bigint AS population, (array_agg(p.sample ORDER BY p.sample))[1:5] AS samples
+    FROM plain AS p CROSS JOIN LATERAL unnest(p.finding_types) AS t (issue_type)
+    GROUP BY p.class, t.issue_type
+  ), over AS (
+    UPDATE public.governance_class_finding AS g SET population = 0, samples = '{}', is_told = false
+    WHERE g.source_name = p_source AND g.class = ANY (v_classes) AND g.population > 0
+      AND NOT EXISTS (SELECT FROM wanted AS w WHERE w.class = g.class AND w.issue_type = g.issue_type)
+    RETURNING 1
+  ), counted AS (
+    INSERT INTO public.governance_class_finding AS g (source_name, class, issue_type, population, samples)
+    SELECT p_source, w.class, w.issue_type, w.population, w.samples FROM wanted AS w
+    WHERE NOT EXISTS (SELECT FROM public.governance_class_finding AS k
+                      WHERE k.source_name = p_source AND k.class = w.class AND k.issue_type = w.issue_type AND k.population = w.population)
+    ORDER BY w.class, w.issue_type
+    ON CONFLICT (source_name, class, issue_type) DO UPDATE
+    SET population = excluded.population, samples = excluded.samples, is_told = false
+    RETURNING 1
+  )
+  SELECT (SELECT count(*) FROM over) + (SELECT count(*) FROM counted) INTO v_changed;
+  UPDATE public.governance_class AS c SET counted_at = at WHERE c.source_name = p_source AND c.class = ANY (v_classes);
+  RETURN v_changed;
+END
+$$;

@@ -1,0 +1,297 @@
+"""Verdicts: judged once for all who share their facts, and again where something changed (doc 31 §3, §7, §8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import judging
+from bed import as_user, connect, set_clock
+from inventory import settle
+from oneroof import approvals, document, exceptions, facts, owners, rules
+from oneroof.db import Connection, one
+from oneroof.source import Source
+
+HEAD = "level,subject,responsibility,owner,valid_from,valid_to\n"
+VERSIONS = "SELECT candidate_key, xmin::text FROM governance_candidate_state"
+VERDICT = "SELECT verdict, undecided_reason FROM governance_candidate_state WHERE candidate_key = %s"
+
+
+@pytest.fixture
+def births(admin: Connection) -> Source:
+    return judging.births(admin)
+
+
+@pytest.fixture
+def operator(installed_database: str) -> Iterator[Connection]:
+    with connect(as_user(installed_database, "requester")) as connection:
+        yield connection
+
+
+@pytest.fixture
+def approver(installed_database: str) -> Iterator[Connection]:
+    with connect(as_user(installed_database, "approver")) as connection:
+        yield connection
+
+
+@pytest.fixture
+def judged(admin: Connection, births: Source, operator: Connection) -> Source:
+    """Every collection owned by the council, everything swept and judged."""
+    own(operator, "scope,*,policy,GOV-COUNCIL,,")
+    judging.sweep(admin, births)
+    judging.judge(admin, births)
+    judging.check(admin)
+    return births
+
+
+def own(operator: Connection, *lines: str) -> None:
+    owners.take(operator, (HEAD + "\n".join(lines)).encode(), form="csv")
+
+
+def changed(admin: Connection, before: dict[str, str]) -> set[str]:
+    """The candidates that were written since."""
+    return {key for key, version in admin.execute(VERSIONS) if before.get(key) != version}
+
+
+def versions(admin: Connection) -> dict[str, str]:
+    return dict(admin.execute(VERSIONS).fetchall())
+
+
+def some_covered(admin: Connection) -> tuple[str, str, str]:
+    """The key, the row and the collection of an object that is covered."""
+    return one(
+        admin,
+        "SELECT c.candidate_key, c.source_key, b.collection_name FROM governance_candidate_state AS c"
+        " JOIN birth_registry AS b ON b.id::text = c.source_key WHERE c.verdict = 'covered'"
+        " ORDER BY c.candidate_key LIMIT 1",
+    )
+
+
+@pytest.mark.usefixtures("judged")
+def test_a_sweep_writes_verdicts_and_the_gate_and_the_scan_the_rest(admin: Connection) -> None:
+    """Most rows have their verdict from the sweep; the books agree throughout."""
+    verdicts = {verdict for (verdict,) in admin.execute("SELECT DISTINCT verdict FROM governance_candidate_state")}
+    assert {"covered", "retired", "class_0", "deferred_birth"} <= verdicts
+    (sets, candidates) = one(
+        admin, "SELECT (SELECT count(*) FROM governance_fact_set), (SELECT count(*) FROM governance_candidate_state)"
+    )
+    assert 0 < sets < candidates
+
+
+def test_without_any_owner_the_verdicts_that_need_one_wait(admin: Connection, births: Source) -> None:
+    """Doc 31 §12: not an orphan, since nobody has said yet who owns what."""
+    judging.sweep(admin, births)
+    judging.judge(admin, births)
+    judging.check(admin)
+    count = (
+        "SELECT count(*) FROM governance_candidate_state"
+        " WHERE verdict = %s AND undecided_reason IS NOT DISTINCT FROM %s"
+    )
+    assert one(admin, count, ("orphan", None)) == (0,)
+    assert one(admin, count, ("covered", None)) == (0,)
+    assert one(admin, count, ("undecided", "awaiting_ownership"))[0] > 0
+
+
+def test_facts_that_no_sample_met_are_learned_by_the_gate(
+    admin: Connection, births: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sweep that knows no facts leaves every candidate dirty, and the end is the same."""
+    monkeypatch.setattr(facts, "prepare", lambda *_, **__: None)
+    judging.sweep(admin, births)
+    assert one(admin, "SELECT bool_and(dirty AND undecided_reason = 'pending') FROM governance_candidate_state") == (
+        True,
+    )
+    judging.judge(admin, births)
+    judging.check(admin)
+
+
+def test_a_change_of_one_object_is_judged_alone(admin: Connection, judged: Source) -> None:
+    """One row changes: one candidate is written, and its earlier verdict is kept with the reason why it ended."""
+    key, row, _ = some_covered(admin)
+    before = versions(admin)
+    admin.execute("UPDATE birth_registry SET status = 'retired' WHERE id::text = %s", (row,))
+    judging.intake(admin, judged)
+    judging.judge(admin, judged)
+    assert changed(admin, before) == {key}
+    assert one(admin, VERDICT, (key,)) == ("retired", None)
+    assert one(
+        admin, "SELECT verdict, ended_because FROM governance_verdict_history WHERE candidate_key = %s", (key,)
+    ) == ("covered", "source_row_changed")
+    judging.check(admin)
+
+
+def test_a_change_of_policy_is_judged_in_its_class_alone(admin: Connection, judged: Source) -> None:
+    """A collection leaves the scope: its members and nobody else are written."""
+    _, _, collection = some_covered(admin)
+    before = versions(admin)
+    admin.execute(
+        "UPDATE collection_registry SET coverage_scope_status = 'USER_EXCLUDED',"
+        " coverage_status = 'BIRTH_DEFERRED_NEEDS_REVIEW' WHERE collection_name = %s",
+        (collection,),
+    )
+    judging.judge(admin, judged)
+    members = {
+        key
+        for (key,) in admin.execute(
+            "SELECT c.candidate_key FROM governance_candidate_state AS c"
+            " JOIN birth_registry AS b ON b.id::text = c.source_key WHERE b.collection_name = %s",
+            (collection,),
+        )
+    }
+    written = changed(admin, before)
+    assert written
+    assert written <= members
+    judging.check(admin)
+
+
+def test_an_object_can_have_an_owner_and_an_exception_of_its_own(
+    admin: Connection, judged: Source, operator: Connection, approver: Connection
+) -> None:
+    """Two owners of one object are its conflict; a ratified exception excuses it alone, until it is revoked."""
+    key, _, _ = some_covered(admin)
+    before = versions(admin)
+    own(operator, f"object,{key},policy,GOV-SIV,,", f"object,{key},policy,GOV-DOT,,")
+    judging.judge(admin, judged)
+    state = "SELECT input_quality_state FROM governance_candidate_state WHERE candidate_key = %s"
+    assert one(admin, state, (key,)) == ("conflict",)
+    excuse = exceptions.add(operator, "object", key, reason="a trial")
+    assert excuse.request_id is not None
+    approvals.decide(approver, excuse.request_id, "approved")
+    judging.judge(admin, judged)
+    assert one(admin, VERDICT, (key,)) == ("approved_exception", None)
+    judging.check(admin)
+    exceptions.revoke(operator, excuse.exception_id)
+    judging.judge(admin, judged)
+    assert one(admin, VERDICT, (key,)) == ("covered", None)
+    assert changed(admin, before) == {key}
+    judging.check(admin)
+
+
+def test_a_changed_row_of_an_object_with_facts_of_its_own_is_judged_by_both(
+    admin: Connection, judged: Source, operator: Connection
+) -> None:
+    """What is known of the object alone does not outlive the row it was judged with."""
+    key, row, _ = some_covered(admin)
+    own(operator, f"object,{key},policy,GOV-SIV,,")
+    judging.judge(admin, judged)
+    admin.execute("UPDATE birth_registry SET status = 'superseded' WHERE id::text = %s", (row,))
+    judging.intake(admin, judged)
+    judging.judge(admin, judged)
+    assert one(admin, VERDICT, (key,)) == ("retired", None)
+    judging.check(admin)
+
+
+def test_a_new_ruleset_is_judged_in_the_scope_of_what_changed(
+    admin: Connection, judged: Source, operator: Connection, approver: Connection, tmp_path: Path
+) -> None:
+    """A rule for one class: fact sets of others are not judged again, and count as of the new version too."""
+    _, _, collection = some_covered(admin)
+    rule = {
+        "rule_code": "one_class",
+        "rule_kind": "verdict",
+        "priority": 50,
+        "scope": {"class": collection},
+        "predicate": "true",
+        "verdict": "class_0",
+        "description": "a class that is left out",
+    }
+    judged_at = "SELECT facts_hash, judged_at FROM governance_fact_set WHERE class <> %s ORDER BY facts_hash"
+    before = admin.execute(judged_at, (collection,)).fetchall()
+    file = tmp_path / "rules.yaml"
+    file.write_text(document.write([*rules.shipped(), rule], heading="rules"), encoding="utf-8")
+    rules.import_file(operator, file)
+    request = rules.request_activation(operator, reason="a trial")
+    approvals.decide(approver, request, "approved")
+    judging.judge(admin, judged)
+    assert admin.execute(judged_at, (collection,)).fetchall() == before
+    assert one(admin, "SELECT count(*) FROM governance_fact_set WHERE ruleset_version <> gov_ruleset_active()") == (0,)
+    assert one(
+        admin,
+        "SELECT bool_and(c.verdict = 'class_0') FROM governance_candidate_state AS c JOIN birth_registry AS b"
+        " ON b.id::text = c.source_key WHERE b.collection_name = %s",
+        (collection,),
+    ) == (True,)
+    judging.check(admin)
+
+
+def test_a_verdict_whose_time_is_over_is_judged_again(admin: Connection, judged: Source) -> None:
+    """After ninety days an owned object is stale, and then covered anew with a new time."""
+    (scanned,) = one(admin, "SELECT max(scan_time) FROM governance_candidate_state WHERE verdict = 'covered'")
+    set_clock(admin, "91 days")
+    judging.judge(admin, judged)
+    (oldest,) = one(admin, "SELECT min(scan_time) FROM governance_candidate_state WHERE verdict = 'covered'")
+    assert oldest > scanned
+    assert one(
+        admin,
+        "SELECT count(*) > 0 FROM governance_verdict_history WHERE ended_because = 'ttl_expired' AND verdict = 'stale'",
+    ) == (True,)
+    judging.check(admin)
+
+
+def test_a_row_that_is_gone_before_it_was_looked_at_has_vanished(admin: Connection, judged: Source) -> None:
+    """It stays accounted, undecided, until the audit decides."""
+    birth = (
+        "INSERT INTO birth_registry"
+        " (entity_code, collection_name, species_code, governance_role, status, certified, born_at)"
+        " VALUES ('GONE-1', 'nobody_knows_it', 'SPC-99', 'root', 'born', false, now()) RETURNING id"
+    )
+    (number,) = one(admin, birth)
+    judging.intake(admin, judged)
+    admin.execute("DELETE FROM birth_registry WHERE id = %s", (number,))
+    judging.judge(admin, judged)
+    assert one(admin, VERDICT, ("nobody_knows_it:GONE-1",)) == ("undecided", "vanished")
+    judging.check(admin)
+
+
+def test_who_wrote_by_an_older_judgement_is_found(admin: Connection, judged: Source, installed_database: str) -> None:
+    """A change of policy is not done with while somebody is at work who has read the older judgement."""
+    key, _, collection = some_covered(admin)
+    with connect(installed_database) as slow:
+        slow.execute("BEGIN")
+        slow.execute("SELECT pg_current_xact_id()")
+        # It has read the judgement as it was, and writes a member by it when everybody else is through.
+        slow.execute("SELECT verdict FROM governance_fact_set")
+        admin.execute(
+            "UPDATE collection_registry SET coverage_scope_status = 'USER_EXCLUDED',"
+            " coverage_status = 'BIRTH_DEFERRED_NEEDS_REVIEW' WHERE collection_name = %s",
+            (collection,),
+        )
+        judging.judge(admin, judged)
+        assert one(admin, "SELECT count(*) > 0 FROM governance_fact_set WHERE is_spreading") == (True,)
+        slow.execute(
+            "UPDATE governance_candidate_state SET verdict = 'covered', input_quality_state = 'ready'"
+            " WHERE candidate_key = %s",
+            (key,),
+        )
+        slow.execute("COMMIT")
+    settle(admin)
+    judging.judge(admin, judged)
+    assert one(admin, "SELECT count(*) FROM governance_fact_set WHERE is_spreading") == (0,)
+    judging.check(admin)
+
+
+def test_a_finding_has_the_number_of_objects_and_closes_with_the_last(
+    admin: Connection, births: Source, operator: Connection
+) -> None:
+    """One for each type and class, never one for each object (doc 31 §10)."""
+    own(operator, "collection,no_such_collection,policy,GOV-COUNCIL,,")
+    judging.sweep(admin, births)
+    judging.judge(admin, births)
+    judging.check(admin)
+    told = (
+        "SELECT subject, (details ->> 'population')::bigint FROM v_finding"
+        " WHERE issue_type = 'governance_orphan' AND is_open ORDER BY 1"
+    )
+    found = admin.execute(told).fetchall()
+    counted = admin.execute(
+        "SELECT 'birth_registry:' || b.collection_name, count(*) FROM governance_candidate_state AS c"
+        " JOIN birth_registry AS b ON b.id::text = c.source_key WHERE c.verdict = 'orphan' GROUP BY 1 ORDER BY 1"
+    ).fetchall()
+    assert found == counted
+    assert found
+    own(operator, "scope,*,policy,GOV-COUNCIL,,")
+    judging.judge(admin, births)
+    assert admin.execute(told).fetchall() == []
+    judging.check(admin)

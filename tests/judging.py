@@ -1,0 +1,87 @@
+"""Everything that leads to a verdict, run to its end in a test; and what must be true of the verdicts then."""
+
+from __future__ import annotations
+
+from inventory import settle, until_idle
+from oneroof import lease, source
+from oneroof.db import Connection, one
+from oneroof.source import Source
+from oneroof.workers import backfill_sweep, candidate_scan, handoff_intake, input_gate
+from oneroof.workers.backfill_sweep import BackfillSweep
+from oneroof.workers.candidate_scan import CandidateScan
+from oneroof.workers.handoff_intake import HandoffIntake
+from oneroof.workers.input_gate import InputGate
+
+BIRTHS = "birth_registry"
+
+# Each candidate judged by itself, from its row as it is now and not from any fact set, against the verdict it has.
+WRONG = """
+WITH known AS MATERIALIZED (SELECT class, facts FROM gov_class_facts() WHERE source_name = 'birth_registry'),
+each AS MATERIALIZED (
+  SELECT c.candidate_key, c.verdict, c.undecided_reason, c.input_quality_state, row_number() OVER () AS ordinal,
+         gov_facts_of('birth_registry'::text, b.collection_name,
+           CASE WHEN b.governance_role = 'leaf' THEN 'inherited' ELSE 'governed' END,
+           jsonb_build_object('collection_name', b.collection_name, 'status', b.status, 'species_code', b.species_code,
+             'governance_role', b.governance_role, 'certified', b.certified::text, 'actor_ref', b.actor_ref,
+             'source_system', b.source_system), k.facts, o.facts) AS facts
+  FROM governance_candidate_state AS c
+  JOIN birth_registry AS b ON b.id::text = c.source_key
+  LEFT JOIN known AS k ON k.class = b.collection_name
+  LEFT JOIN governance_object AS o ON o.candidate_key = c.candidate_key
+  WHERE c.source_name = 'birth_registry')
+SELECT format('%s is %s (%s), input %s; its facts say %s (%s), input %s', e.candidate_key, e.verdict,
+              e.undecided_reason, e.input_quality_state, j.verdict, j.undecided_reason, j.input_state)
+FROM gov_rules_evaluate((SELECT array_agg(facts ORDER BY ordinal) FROM each), NULL) AS j JOIN each AS e USING (ordinal)
+WHERE (e.verdict, e.undecided_reason, e.input_quality_state)
+      IS DISTINCT FROM (j.verdict, j.undecided_reason, j.input_state)
+"""
+
+MISCOUNTED = """
+SELECT source_name, group_key, grain, verdict, reason, counted, booked
+FROM (SELECT source_name, group_key, grain, verdict, coalesce(undecided_reason, '') AS reason, count(*) AS counted
+      FROM governance_candidate_state GROUP BY 1, 2, 3, 4, 5) AS c
+FULL JOIN (SELECT source_name, group_key, grain, verdict, undecided_reason AS reason, sum(members) AS booked
+           FROM governance_ledger GROUP BY 1, 2, 3, 4, 5 HAVING sum(members) <> 0) AS l
+  USING (source_name, group_key, grain, verdict, reason)
+WHERE counted IS DISTINCT FROM booked
+"""
+
+
+def births(connection: Connection) -> Source:
+    return source.find(connection, BIRTHS)
+
+
+def sweep(connection: Connection, tailed: Source, *, batch: int = 500) -> None:
+    settle(connection)
+    held = lease.claim(connection, f"{backfill_sweep.NAME}:{tailed.source_name}", instance="test")
+    until_idle(BackfillSweep(connection, tailed, held, batch=batch))
+    lease.release(connection, held)
+
+
+def intake(connection: Connection, tailed: Source, *, batch: int = 500) -> None:
+    settle(connection)
+    held = lease.claim(connection, f"{handoff_intake.NAME}:{tailed.source_name}", instance="test")
+    until_idle(HandoffIntake(connection, tailed, held, batch=batch, at_once=True))
+    lease.release(connection, held)
+
+
+def judge(connection: Connection, tailed: Source, *, batch: int = 500) -> None:
+    """The gate and the scan, until neither has anything left."""
+    for _ in range(10):
+        for worker in (input_gate.NAME, candidate_scan.NAME):
+            held = lease.claim(connection, f"{worker}:{tailed.source_name}", instance="test")
+            if worker == input_gate.NAME:
+                until_idle(InputGate(connection, tailed, held, batch=batch))
+            else:
+                until_idle(CandidateScan(connection, tailed, held, batch=batch, at_once=True))
+            lease.release(connection, held)
+        if not one(connection, "SELECT EXISTS (SELECT FROM governance_candidate_state WHERE dirty)")[0]:
+            return
+    raise AssertionError("ten rounds, and something is dirty")
+
+
+def check(connection: Connection) -> None:
+    """Every verdict is the one that its facts deserve now, nothing is dirty, and the books agree with a recount."""
+    assert [wrong for (wrong,) in connection.execute(WRONG).fetchmany(5)] == []
+    assert connection.execute(MISCOUNTED).fetchmany(5) == []
+    assert one(connection, "SELECT count(*) FROM governance_candidate_state WHERE dirty") == (0,)
