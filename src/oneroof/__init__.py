@@ -21,7 +21,7 @@ Imports point one way; tests/unit/test_import_direction.py has the layers:
       ← estate script gates people rules source
       ← migrate columns cursor batch cases guard watch
       ← tail fingerprint ← facts known strip ranges worker control ← retries ← workers ← lane
-      ← supervisor status ← doctor ← cli
+      ← supervisor status trace ← doctor ← cli
 """
 
 __version__ = "0.1.0"

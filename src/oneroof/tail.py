@@ -243,6 +243,14 @@ def item_rows(source: Source) -> sql.Composed:
     return rows(source, where=_items(source), limit=False)
 
 
+def item_parts(source: Source) -> sql.Composed:
+    """The columns that play a part, of the rows with the keys %(keys)s, as JSON."""
+    pairs = [sql.SQL("{}::text, {}").format(sql.Literal(name), text(name)) for name in dict.fromkeys(source.columns)]
+    return sql.SQL("SELECT jsonb_build_object({}) FROM {} AS s WHERE {}").format(
+        sql.SQL(", ").join(pairs), source.table, _items(source)
+    )
+
+
 def item_facts(source: Source) -> sql.Composed:
     """The distinct facts of the rows with the keys %(keys)s."""
     return distinct_facts(source, sql.SQL("WHERE {}").format(_items(source)))

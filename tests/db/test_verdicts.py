@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import judging
-from bed import as_user, connect, set_clock
+from bed import as_user, command, connect, set_clock
 from inventory import settle
 from oneroof import approvals, document, exceptions, facts, owners, rules
 from oneroof.db import Connection, one
@@ -295,3 +295,23 @@ def test_a_finding_has_the_number_of_objects_and_closes_with_the_last(
     judging.judge(admin, births)
     assert admin.execute(told).fetchall() == []
     judging.check(admin)
+
+
+def test_a_trace_tells_why_a_verdict_changed(admin: Connection, judged: Source, installed_database: str) -> None:
+    """The row as it is, the facts, the rule, what it was before and why that ended; a wrong key names the next one."""
+    key, row, collection = some_covered(admin)
+    admin.execute("UPDATE birth_registry SET status = 'retired' WHERE id::text = %s", (row,))
+    judging.intake(admin, judged)
+    judging.judge(admin, judged)
+    told = command("trace", key, "--json", dsn=installed_database).json
+    assert (told["candidate"]["verdict"], told["candidate"]["rule_code"]) == ("retired", "terminal_status")
+    assert told["candidate"]["facts"]["row"]["status"] == told["row"]["status"] == "retired"
+    assert told["candidate"]["facts"]["class"] == collection
+    assert [(was["verdict"], was["ended_because"]) for was in told["history"]] == [("covered", "source_row_changed")]
+    assert "terminal_status" in told["rules"]
+    shown = command("trace", key, dsn=installed_database)
+    assert shown.code == 0
+    assert "source_row_changed" in shown.out
+    wrong = command("trace", key[:-1], dsn=installed_database)
+    assert wrong.code == 1
+    assert key in wrong.err

@@ -45,7 +45,7 @@ LAYERS = (
     {"oneroof.retries"},
     {"oneroof.workers"},
     {"oneroof.lane"},
-    {"oneroof.supervisor", "oneroof.status"},
+    {"oneroof.supervisor", "oneroof.status", "oneroof.trace"},
     {"oneroof.doctor"},
     {"oneroof.cli"},
     {"oneroof.__main__"},

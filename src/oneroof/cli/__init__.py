@@ -34,6 +34,7 @@ from oneroof.cli import (
     schema,
     source,
     status,
+    trace,
 )
 from oneroof.cli.session import ClosedPipe, Session
 from oneroof.errors import OneroofError, Usage, from_database
@@ -76,7 +77,7 @@ def root(
     session.as_json = as_json
 
 
-for module in (schema, run, status, policy, demo, doctor):
+for module in (schema, run, status, trace, policy, demo, doctor):
     module.register(app)
 for name, group in (
     ("estate", estate.app),
