@@ -82,6 +82,7 @@ def judge(connection: Connection, tailed: Source, *, batch: int = 500) -> None:
 
 def check(connection: Connection) -> None:
     """Every verdict is the one that its facts deserve now, nothing is dirty, and the books agree with a recount."""
-    assert [wrong for (wrong,) in connection.execute(WRONG).fetchmany(5)] == []
-    assert connection.execute(MISCOUNTED).fetchmany(5) == []
+    wrong = [each for (each,) in connection.execute(WRONG).fetchall()]
+    assert wrong == [], f"{len(wrong)}: {wrong[:5]}"
+    assert connection.execute(MISCOUNTED).fetchall() == []
     assert one(connection, "SELECT count(*) FROM governance_candidate_state WHERE dirty") == (0,)

@@ -173,3 +173,18 @@ def test_what_passes_runs_the_whole_batch_again(admin: Connection) -> None:
         admin.execute("DROP TRIGGER fail_once ON governance_open_row; DROP FUNCTION fail_once; DROP SEQUENCE times")
     assert one(admin, SEEN, ("birth_registry",)) == (3,)
     assert one(admin, "SELECT count(*) FROM governance_retry") == (0,)
+
+
+def test_until_idle_does_not_rest_on_a_window_that_somebody_else_had_opened(admin: Connection) -> None:
+    """A run is killed when its walk is nearly through; then a row behind the walk changes. The next run until idle sees
+    it, since it ends only after a window of its own.
+    """
+    intake = swept(admin)
+    inventory.until_idle(HandoffIntake(admin, intake.source, intake.lease, at_once=True))
+    half = HandoffIntake(admin, intake.source, intake.lease, sweep_interval=0)
+    at = "SELECT coalesce((window_at ->> 'tid')::bigint, 0) FROM gov_worker_cursor WHERE worker_name = %s"
+    while one(admin, at, (handoff_intake.NAME,))[0] == 0:
+        half.run_once()
+    admin.execute("UPDATE birth_registry SET status = 'changed' WHERE id = 7")
+    inventory.until_idle(HandoffIntake(admin, intake.source, intake.lease, at_once=True))
+    assert one(admin, "SELECT dirty FROM governance_candidate_state WHERE source_key = '7'") == (True,)

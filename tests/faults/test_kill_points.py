@@ -24,12 +24,14 @@ import pytest
 from psycopg import sql
 
 import inventory
+import judging
 from bed import Bed, connect
 from inventory import INTAKE, POISON, SWEEP
 from oneroof import db, lease, ranges, worker
 from oneroof.db import Answer, Connection, one
 from oneroof.errors import HeldElsewhere
 from oneroof.source import Source
+from oneroof.workers import candidate_scan
 from oneroof.workers.backfill_sweep import BackfillSweep
 
 pytestmark = pytest.mark.slow
@@ -74,6 +76,16 @@ def changed(admin: Connection, tailed: Source) -> None:
     admin.execute("UPDATE src SET status = 'grown' WHERE id = 1")
 
 
+def taken_in(admin: Connection, tailed: Source) -> None:
+    """Seven candidates are dirty, with facts that nobody has met."""
+    changed(admin, tailed)
+    inventory.intake(admin, tailed, batch=100)
+
+
+def judge(connection: Connection, tailed: Source) -> None:
+    judging.judge(connection, tailed, batch=2)
+
+
 def changed_and_poisoned(admin: Connection, tailed: Source) -> None:
     swept(admin, tailed)
     admin.execute("INSERT INTO src (id, at, code) VALUES (6, now(), 'f'), (7, now(), %s), (8, NULL, 'h')", (POISON,))
@@ -109,6 +121,7 @@ SCENARIOS = {
     "intake in both lanes": Scenario(changed, inventory.intake, INTAKE, seen=7),
     "intake by the frontier alone": Scenario(changed, inventory.intake, INTAKE, seen=7, indexed=False),
     "intake with poison": Scenario(changed_and_poisoned, inventory.intake, INTAKE, seen=3, dead=1),
+    "gate and scan": Scenario(taken_in, judge, candidate_scan.NAME, seen=7),
     "retries": Scenario(waiting, inventory.sweep, SWEEP, seen=5, dead=1),
 }
 
@@ -245,6 +258,7 @@ class Stand:
         assert inventory.wrong(admin) == [], where
         assert inventory.seen(admin, scenario.worker) == scenario.seen, where
         assert inventory.stale_open_rows(admin) == 0, where
+        assert admin.execute(judging.MISCOUNTED).fetchall() == [], where
         (open_windows,) = one(admin, "SELECT count(*) FROM gov_worker_cursor WHERE window_horizon IS NOT NULL")
         assert open_windows == 0, where
         (held,) = one(admin, "SELECT count(*) FROM queue_heartbeat WHERE lease_owner LIKE 'test/%'")

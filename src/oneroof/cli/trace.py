@@ -53,8 +53,8 @@ def _show(out: Console, story: Story) -> None:
         out.print(table(["until", "verdict", "ended because", "change", "ruleset"], cells))
     if story.findings:
         out.print(Text("findings", style="bold"))
-        cells = [(f.issue_type, f.severity, f.owner_ref, f.title, f.first_seen_at) for f in story.findings]
-        out.print(table(["type", "severity", "owner", "what", "since"], cells))
+        told = [(f.issue_type, f.severity, f.owner_ref, f.title, f.first_seen_at) for f in story.findings]
+        out.print(table(["type", "severity", "owner", "what", "since"], told))
 
 
 def _about(this: Candidate, decided: str, story: Story) -> Iterator[tuple[str, object]]:

@@ -72,6 +72,7 @@ class HandoffIntake:
     _pages: Width = field(default_factory=strip.width, init=False)
     _retries: Retries = field(init=False)
     _window: bool = field(default=False, init=False)
+    _is_ours: bool = field(default=False, init=False)
     _has_due: bool = field(default=False, init=False)
     _are_births: bool = field(default=False, init=False)
     _births: int = field(default=0, init=False)
@@ -200,7 +201,7 @@ class HandoffIntake:
         at = {"tid": 0, "files": ground.files, "full": full, "fresh": fresh, "past": here.watermark_text}
         metadata = {"leaves": ground.leaves}
         cursor.open_window(self.connection, here, horizon, phase=phase, at=at, metadata=metadata)
-        self._window, self._pass_seconds = True, 0.0
+        self._window, self._is_ours, self._pass_seconds = True, True, 0.0
         return MOVED
 
     def _newest(self, here: Cursor, poison: OneroofError | None) -> Applied | None:
@@ -276,7 +277,8 @@ class HandoffIntake:
         if at["tid"] >= ground.blocks * SLOTS:
             cursor.close_window(self.connection, here, phase="incremental")
             self._window, self._pruned = False, Pruned()
-            self.windows_closed += 1
+            # One that somebody before us had opened may have passed by what changed since.
+            self.windows_closed += self._is_ours
             return MOVED
         full = at["full"]
         # Without an upper bound: what is at or beyond H is not proven to be all there, but what is there is work.
