@@ -177,6 +177,11 @@ def close_window(connection: Connection, cursor: Cursor, *, phase: str) -> None:
     _move(connection, cursor, "close_window", phase=phase)
 
 
+def summarise(connection: Connection, cursor: Cursor, *, books: str) -> None:
+    """Add to the account of a sweep how many objects of its source have which verdict."""
+    _move(connection, cursor, "summarise", books=books)
+
+
 def prune(connection: Connection, cursor: Cursor, *, behind: Pruned, most: int) -> Pruned:
     """Forget some of what was remembered and F has passed since; how many, and how far it came."""
     parameters = {"cursor": cursor.cursor_id, "frontier": cursor.frontier, "xid": behind.xid, "mark": behind.mark}

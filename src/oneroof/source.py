@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import psycopg
 from psycopg import sql
 
-from oneroof import substrate
+from oneroof import approvals, substrate
 from oneroof.db import Connection, one, queries, transaction
 from oneroof.errors import OneroofError, Refused
 
@@ -44,6 +44,7 @@ class Source:
     types: dict[str, str]
     own_column: str | None = None
     own_prefix: str | None = None
+    is_trusted: bool = False
     in_index_order: bool = False
     key_is_unique: bool = False
 
@@ -141,6 +142,24 @@ def add(
             },
         )
     return find(connection, wanted.source_name)
+
+
+def request_trust(connection: Connection, name: str, *, reason: str) -> int:
+    """Ask that the rows of a source count; another person decides. The number of the request."""
+    source = find(connection, name)
+    return approvals.request(
+        connection,
+        kind="source.trust",
+        subject=name,
+        content={"relation": _regclass(connection, source)},
+        reason=reason,
+    )
+
+
+def _regclass(connection: Connection, source: Source) -> str:
+    with transaction(connection, doing=f"looking up {source.source_name}", read_only=True):
+        name = source.table.as_string(connection)
+        return str(one(connection, queries("source")["regclass"], {"table": name})[0])
 
 
 def remove(connection: Connection, name: str) -> Source:

@@ -17,7 +17,6 @@ from typing import Any, TypeVar
 from psycopg import sql
 
 from oneroof import cursor, lease, retry
-from oneroof.batch import NO_RULESET
 from oneroof.cursor import Cursor
 from oneroof.db import Connection, transaction
 from oneroof.errors import OneroofError
@@ -61,7 +60,7 @@ class Run:
     dlq: int = 0
 
     def summary(self) -> dict[str, Any]:
-        """The keys of doc 39; verdicts are counted once there are any."""
+        """The keys of doc 39; the ruleset and the end are added where it is kept."""
         return {
             "batch_count": self.batch_count,
             "rows_seen": self.rows_seen,
@@ -69,7 +68,6 @@ class Run:
             "own": self.own,
             "dlq": self.dlq,
             "snapshot_ref": None,
-            "ruleset_version": NO_RULESET,
             "started_at": self.started_at,
         }
 

@@ -1,4 +1,4 @@
-"""`oneroof source list | add | check | remove`: what is tailed."""
+"""`oneroof source list | add | check | trust | remove`: what is tailed."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from oneroof.cli.session import Session, table
 from oneroof.source import Source
 
 app = typer.Typer(help="The tables that are tailed. Adding one is adding a row, never code.", no_args_is_help=True)
+REASON = typer.Option(..., help="Why, for the person who decides.")
 NAME = typer.Argument(help="The source, as `oneroof source list` names it.")
 
 
@@ -63,6 +64,19 @@ def check(ctx: typer.Context, name: str | None = typer.Argument(None, help="Only
 
 
 @app.command()
+def trust(
+    ctx: typer.Context, name: str = NAME, reason: str = typer.Option(..., help="Why, for the person who decides.")
+) -> None:
+    """Ask that the rows of a source count. Until another person approves it, its objects are undecided: untrusted."""
+    session: Session = ctx.obj
+    request = sources.request_trust(session.connect_installed(), name, reason=reason)
+    session.emit(
+        {"request_id": request, "source": name},
+        lambda out: out.print(f"request {request}: another person decides with `oneroof approvals approve {request}`"),
+    )
+
+
+@app.command()
 def remove(ctx: typer.Context, name: str = NAME) -> None:
     """Stop tailing a table. Its candidates stay until the audit has looked at them."""
     session: Session = ctx.obj
@@ -75,9 +89,18 @@ def _names(words: str) -> list[str]:
 
 
 def _show(session: Session, document: object, rows: list[Source]) -> None:
-    columns = ["source", "kind", "timestamp", "key", "object", "group", "facts"]
+    columns = ["source", "kind", "trusted", "timestamp", "key", "object", "group", "facts"]
     cells = [
-        (s.source_name, s.source_kind, s.timestamp_column, s.key_columns, s.ref_column, s.group_columns, s.fact_columns)
+        (
+            s.source_name,
+            s.source_kind,
+            s.is_trusted,
+            s.timestamp_column,
+            s.key_columns,
+            s.ref_column,
+            s.group_columns,
+            s.fact_columns,
+        )
         for s in rows
     ]
     session.emit(document, lambda out: out.print(table(columns, cells)))

@@ -128,8 +128,12 @@ class BackfillSweep:
     def _close_ranges(self, here: Cursor) -> Step:
         if not ranges.are_swept(self.connection, worker=NAME, source=self.name):
             return NOTHING
-        cursor.close_window(self.connection, here, phase="incremental")
+        self._close(here)
         return MOVED
+
+    def _close(self, here: Cursor) -> None:
+        cursor.close_window(self.connection, here, phase="incremental")
+        cursor.summarise(self.connection, here, books=self.source.source_name)
 
     def _open(self, here: Cursor) -> Step:
         horizon = cursor.read_horizon(self.connection, here)
@@ -163,7 +167,7 @@ class BackfillSweep:
         watermark = (mark[0], mark[1] if len(mark) == 2 else json.dumps(mark[1:])) if marked else None
         self._advance(here, at=at, seen=written if known else counted, written=written, watermark=watermark)
         if not full and not undated_next:
-            cursor.close_window(self.connection, here, phase="incremental")
+            self._close(here)
         return Step(seen=read, written=written, idle=False)
 
     def _walk(self, here: Cursor, put: Put, *, known: bool) -> Step:
@@ -175,7 +179,7 @@ class BackfillSweep:
             self._bounds = Bounds(frontier=None, horizon=here.window_horizon)
         first, end = at["tid"], ground.blocks * SLOTS
         if first >= end:
-            cursor.close_window(self.connection, here, phase="incremental")
+            self._close(here)
             return MOVED
         piece = strip.next_piece(
             self.connection,
@@ -255,12 +259,12 @@ class BackfillSweep:
     def _advance(
         self, here: Cursor, *, at: dict[str, Any], seen: int, written: int, watermark: tuple[str, str] | None
     ) -> None:
+        # How many have which verdict is in the books; the summary has it when the sweep is through.
         self._draft = replace(self._draft, batch_count=self.run.batch_count + 1, rows_seen=self.run.rows_seen + seen)
         summary = {
             **self._draft.summary(),
             "scanned": here.events_seen + seen,
             "candidates_relevant": here.events_seen + seen,
-            **dict.fromkeys(("orphans", "exceptions", "retired", "class_0", "deferred_birth"), 0),
             "failed": self._draft.dlq,
         }
         cursor.advance(self.connection, here, at=at, seen=seen, written=written, watermark=watermark, summary=summary)

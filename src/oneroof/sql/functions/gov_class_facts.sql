@@ -1,5 +1,5 @@
 -- What is known now of every class that some fact set has: its coverage decision, whether it is in the catalog and its registry
--- is there, who answers for it, and what excuses it. A function, since a view would keep the host from altering its tables.
+-- is there, who answers for it, what excuses it, and whether its source is trusted. A function, since a view would keep the host from altering its tables.
 CREATE OR REPLACE FUNCTION public.gov_class_facts() RETURNS TABLE (source_name text, class text, facts jsonb)
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -51,8 +51,10 @@ AS $$
     'inventory', jsonb_build_object('cataloged', k.class IS NOT NULL, 'missing', coalesce(k.is_missing, false)),
     'owners', '{"policy": 0, "health": 0, "execution": 0, "render": 0, "approval": 0, "audit": 0, "conflict": false}'::jsonb
               || coalesce(o.facts, '{}'::jsonb) || jsonb_build_object('known', someone.is_known, 'unknown', coalesce(u.many, 0)),
-    'exception', coalesce(x.state, 'none'))
+    'exception', coalesce(x.state, 'none'),
+    'state', jsonb_build_object('trusted', t.trusted_at IS NOT NULL))
   FROM wanted AS w CROSS JOIN someone
+  LEFT JOIN public.governance_source AS t ON t.source_name = w.source_name
   LEFT JOIN collection AS c ON c.class = w.class
   LEFT JOIN catalog AS k ON k.class = w.class
   LEFT JOIN owner AS o ON o.source_name = w.source_name AND o.class = w.class

@@ -13,6 +13,8 @@ BEGIN
       PERFORM public.gov_exception_ratify(p_request, p_subject);
     WHEN 'ruleset.activate' THEN
       PERFORM public.gov_ruleset_activate(p_request, (p_content ->> 'ruleset_version')::text);
+    WHEN 'source.trust' THEN
+      PERFORM public.gov_source_trust(p_subject);
   END CASE;
 END
 $$;

@@ -24,6 +24,14 @@ BEGIN
       IF p_content ->> 'ruleset_version' = public.gov_ruleset_active() THEN
         PERFORM public.gov_refuse('the rules as they are now are active already'::text, 'oneroof rules diff'::text);
       END IF;
+    WHEN 'source.trust' THEN
+      IF NOT EXISTS (SELECT FROM public.governance_source AS s
+                     WHERE s.source_name = p_subject AND p_content = jsonb_build_object('relation', s.relation::text)) THEN
+        PERFORM public.gov_refuse(format('there is no source %L of that table', p_subject)::text, 'oneroof source list'::text);
+      END IF;
+      IF EXISTS (SELECT FROM public.governance_source AS s WHERE s.source_name = p_subject AND s.trusted_at IS NOT NULL) THEN
+        PERFORM public.gov_refuse(format('the source %s is trusted already', p_subject)::text, 'oneroof source list'::text);
+      END IF;
     ELSE
       PERFORM public.gov_refuse(format('there is no request of kind %L', p_kind)::text, NULL::text);
   END CASE;

@@ -14,10 +14,12 @@ CREATE TABLE public.governance_source (
   fact_columns     name[] NOT NULL DEFAULT '{}',
   own_column       name,
   own_prefix       text,
+  trusted_at       timestamptz,
   added_at         timestamptz NOT NULL DEFAULT now(),
   added_by         name NOT NULL DEFAULT session_user
 );
 COMMENT ON COLUMN public.governance_source.own_column IS 'a row whose value begins with own_prefix was written by oneroof: counted, not acted on';
+COMMENT ON COLUMN public.governance_source.trusted_at IS 'since when its rows count: of others nothing is said until two people have vouched';
 COMMENT ON TABLE public.governance_source IS 'the tables that are tailed; adding a source is adding a row, never code';
 
 CREATE TABLE public.gov_worker_cursor (
@@ -94,15 +96,15 @@ CREATE INDEX governance_candidate_state_stale ON public.governance_candidate_sta
 -- The three of doc 39 §39.2; a fourth needs no code.
 INSERT INTO public.governance_source
   (source_name, relation, source_kind, timestamp_column, key_columns, address_column, class_column, ref_column, grain_column,
-   group_columns, fact_columns, own_column, own_prefix)
+   group_columns, fact_columns, own_column, own_prefix, trusted_at)
 VALUES
   ('birth_registry', 'public.birth_registry', 'inventory', 'born_at', '{id}', 'canonical_address', 'collection_name',
    'entity_code', 'governance_role', '{collection_name,status}',
-   '{species_code,governance_role,status,certified,actor_ref,source_system}', NULL, NULL),
+   '{species_code,governance_role,status,certified,actor_ref,source_system}', NULL, NULL, now()),
   ('registry_changelog', 'public.registry_changelog', 'changelog', 'timestamp', '{id}', NULL, 'entity_type',
-   'entity_code', NULL, '{entity_type}', '{action,source_kind,migration_state}', 'entity_type', 'oneroof.'),
+   'entity_code', NULL, '{entity_type}', '{action,source_kind,migration_state}', 'entity_type', 'oneroof.', now()),
   ('event_outbox', 'public.event_outbox', 'changelog', 'occurred_at', '{id}', NULL, 'event_subject_table',
-   'event_subject_ref', NULL, '{event_domain}', '{event_type}', 'source_system', 'oneroof');
+   'event_subject_ref', NULL, '{event_domain}', '{event_type}', 'source_system', 'oneroof', now());
 
 CREATE TABLE public.governance_lease (
   executor_name text PRIMARY KEY

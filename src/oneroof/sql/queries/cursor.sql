@@ -32,6 +32,20 @@ SET frontier = window_horizon, passed_at = public.gov_now(), window_horizon = NU
     frontier_at = CASE WHEN frontier IS DISTINCT FROM window_horizon THEN public.gov_now() ELSE frontier_at END
 WHERE worker_name = %(worker)s AND source_name = %(source)s
 
+-- summarise --
+-- What a sweep has found, by the keys of doc 31 §4.2, from the books.
+UPDATE public.gov_worker_cursor AS c SET last_run_summary = c.last_run_summary || b.terms
+FROM (SELECT jsonb_build_object(
+        'covered', coalesce(sum(l.members) FILTER (WHERE l.verdict = 'covered'), 0),
+        'orphans', coalesce(sum(l.members) FILTER (WHERE l.verdict = 'orphan'), 0),
+        'exceptions', coalesce(sum(l.members) FILTER (WHERE l.verdict = 'approved_exception'), 0),
+        'retired', coalesce(sum(l.members) FILTER (WHERE l.verdict = 'retired'), 0),
+        'class_0', coalesce(sum(l.members) FILTER (WHERE l.verdict = 'class_0'), 0),
+        'deferred_birth', coalesce(sum(l.members) FILTER (WHERE l.verdict = 'deferred_birth'), 0),
+        'undecided', coalesce(sum(l.members) FILTER (WHERE l.verdict = 'undecided'), 0)) AS terms
+      FROM public.governance_ledger AS l WHERE l.source_name = %(books)s) AS b
+WHERE c.worker_name = %(worker)s AND c.source_name = %(source)s
+
 -- prune --
 -- From where the last call ended: until a vacuum comes by, what was deleted is still in the way.
 WITH gone AS (

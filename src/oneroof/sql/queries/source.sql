@@ -1,13 +1,17 @@
 -- resolve --
 SELECT pg_catalog.to_regclass(%(table)s::pg_catalog.text)::pg_catalog.oid
 
+-- regclass --
+-- A table as the database writes it.
+SELECT %(table)s::pg_catalog.text::pg_catalog.regclass::pg_catalog.text
+
 -- listing --
 SELECT s.source_name, n.nspname::text, c.relname::text, s.source_kind, s.timestamp_column::text, s.key_columns::text[],
        s.address_column::text, s.class_column::text, s.ref_column::text, s.grain_column::text,
        s.group_columns::text[], s.fact_columns::text[],
        (SELECT jsonb_object_agg(a.attname, format_type(a.atttypid, NULL)) FROM pg_catalog.pg_attribute AS a
         WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
-       s.own_column::text, s.own_prefix,
+       s.own_column::text, s.own_prefix, s.trusted_at IS NOT NULL,
        -- Whether a btree index gives the rows in the order of (timestamp, key).
        EXISTS (SELECT FROM pg_catalog.pg_index AS i
                JOIN pg_catalog.pg_class AS x ON x.oid = i.indexrelid
