@@ -16,6 +16,8 @@ from oneroof.workers.candidate_scan import CandidateScan
 from oneroof.workers.input_gate import InputGate
 
 ROWS = 300
+BORN = """UPDATE governance_candidate_state AS c SET facts_hash = o.facts_hash, group_key = o.group_key
+          FROM governance_candidate_state AS o WHERE o.source_key = '3' AND c.source_key = '4'"""
 
 
 @pytest.fixture
@@ -59,7 +61,8 @@ def behind(admin: Connection, statement: str) -> None:
     admin.execute("RESET session_replication_role")
 
 
-def test_doc31_9_1_no_omission(admin: Connection, tailed: Source) -> None:
+@pytest.mark.usefixtures("tailed")
+def test_doc31_9_1_no_omission(admin: Connection) -> None:
     """All rows accounted; a candidate that was hidden is an omission with a name and a finding, until it is back."""
     found = prove(admin)
     assert broken(found) == {}
@@ -98,21 +101,23 @@ def test_doc31_9_2_no_duplicates(admin: Connection, tailed: Source) -> None:
         """INSERT INTO governance_candidate_state
              (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, verdict,
               undecided_reason, input_quality_state)
-           SELECT 'src:another', ruleset_version, group_key, source_name, source_key, source_version, facts_hash, verdict,
-                  undecided_reason, input_quality_state
+           SELECT 'src:another', ruleset_version, group_key, source_name, source_key, source_version, facts_hash,
+                  verdict, undecided_reason, input_quality_state
            FROM governance_candidate_state WHERE source_key = '5'"""
     )
     assert broken(prove(admin))["no_duplicates"] == ["src:another"]
 
 
-def test_doc31_9_2_a_row_is_not_noted_and_a_candidate(admin: Connection, tailed: Source) -> None:
+@pytest.mark.usefixtures("tailed")
+def test_doc31_9_2_a_row_is_not_noted_and_a_candidate(admin: Connection) -> None:
     """A note that another stands for a row which has a candidate of its own is one too many."""
     admin.execute("INSERT INTO governance_duplicate VALUES ('src', '5', 'src:code 6', now())")
     assert broken(prove(admin)) == {"no_duplicates": ["src:code 5"]}
 
 
+@pytest.mark.usefixtures("tailed")
 @pytest.mark.parametrize("grain", ["governed", "inherited", "unheard-of"])
-def test_doc31_9_3_the_invariant_closes(admin: Connection, tailed: Source, grain: str) -> None:
+def test_doc31_9_3_the_invariant_closes(admin: Connection, grain: str) -> None:
     """A total that is not the sum of the terms is drift, with a finding that goes when it closes again."""
     admin.execute("INSERT INTO governance_ledger VALUES ('src', 'src/born', %s, 'covered', '', 3, 1)", (grain,))
     found = prove(admin)
@@ -124,7 +129,8 @@ def test_doc31_9_3_the_invariant_closes(admin: Connection, tailed: Source, grain
     assert findings.listing(admin) == []
 
 
-def test_doc31_9_3_a_verdict_that_is_no_term(admin: Connection, tailed: Source) -> None:
+@pytest.mark.usefixtures("tailed")
+def test_doc31_9_3_a_verdict_that_is_no_term(admin: Connection) -> None:
     """Whatever is none of the terms does not vanish in the sum."""
     admin.execute("UPDATE governance_candidate_state SET verdict = 'splendid' WHERE source_key = '4'")
     found = broken(prove(admin))
@@ -132,7 +138,8 @@ def test_doc31_9_3_a_verdict_that_is_no_term(admin: Connection, tailed: Source) 
     assert "src:code 4" in found["ledger"]
 
 
-def test_doc31_9_4_the_closing_ledger_is_anchored(admin: Connection, tailed: Source) -> None:
+@pytest.mark.usefixtures("tailed")
+def test_doc31_9_4_the_closing_ledger_is_anchored(admin: Connection) -> None:
     """Each certificate is a snapshot of the host, an audit row, and a link of the chain."""
     first = witness.keep(admin, prove(admin), key=None)
     second = witness.keep(admin, prove(admin), key=None)
@@ -148,15 +155,17 @@ def test_doc31_9_4_the_closing_ledger_is_anchored(admin: Connection, tailed: Sou
     assert [code for (code,) in audited] == [each.certificate["sha256"] for each in (first, second)]
 
 
-def test_two_at_once_make_one_chain(admin: Connection, tailed: Source) -> None:
+@pytest.mark.usefixtures("tailed")
+def test_two_at_once_make_one_chain(admin: Connection) -> None:
     """Who stores second is chained to who stored first, though both were proved after the same one."""
     both = [prove(admin), prove(admin)]
     first, second = (witness.keep(admin, each, key=None) for each in both)
     assert second.certificate["previous_sha256"] == first.certificate["sha256"]
 
 
+@pytest.mark.usefixtures("tailed")
 @pytest.mark.parametrize("seen", [True, False])
-def test_an_altered_verdict_is_named(admin: Connection, tailed: Source, seen: bool) -> None:
+def test_an_altered_verdict_is_named(admin: Connection, seen: bool) -> None:
     """Whether the books have followed or not."""
     statement = (
         "UPDATE governance_candidate_state SET verdict = 'class_0', undecided_reason = NULL WHERE source_key = '3'"
@@ -170,7 +179,8 @@ def test_an_altered_verdict_is_named(admin: Connection, tailed: Source, seen: bo
     assert ("invariant" in broken(found)) is False
 
 
-def test_two_swapped_verdicts_are_named(admin: Connection, tailed: Source) -> None:
+@pytest.mark.usefixtures("tailed")
+def test_two_swapped_verdicts_are_named(admin: Connection) -> None:
     """No count has changed, and still each has not the verdict of its facts."""
     admin.execute(
         "UPDATE governance_fact_set SET verdict = 'orphan', undecided_reason = NULL WHERE group_key = 'src/born'"
@@ -190,18 +200,18 @@ def test_two_swapped_verdicts_are_named(admin: Connection, tailed: Source) -> No
     assert "src:code 12" in broken(prove(admin, deep=True, names=500))["derivation"]
 
 
+@pytest.mark.usefixtures("tailed")
 @pytest.mark.parametrize(
     ("statement", "named"),
     [
-        ("UPDATE governance_candidate_state SET facts_hash = (SELECT facts_hash FROM governance_candidate_state"
-         " WHERE source_key = '3'), group_key = 'src/born' WHERE source_key = '4'", "src:code 4"),
-        ("UPDATE governance_fact_set SET row_facts = '{\"status\": \"mighty\"}' WHERE group_key = 'src/born'", "src:code 3"),
+        (BORN, "src:code 4"),
+        ("UPDATE governance_fact_set SET row_facts = '{\"status\": \"a\"}' WHERE group_key = 'src/born'", "src:code 3"),
         ("UPDATE governance_fact_set SET rule_code = 'mine' WHERE group_key = 'src/born'", "src:code 3"),
-        ("UPDATE governance_class SET facts = facts || '{\"owners\": {\"policy\": 1}}'", "class src"),
+        ('UPDATE governance_class SET facts = facts || \'{"owners": {"policy": 1}}\'', "class src"),
         ("UPDATE src SET status = 'quiet' WHERE id = 6", None),
     ],
-)  # fmt: skip
-def test_an_altered_fact_is_named(admin: Connection, tailed: Source, statement: str, named: str | None) -> None:
+)
+def test_an_altered_fact_is_named(admin: Connection, statement: str, named: str | None) -> None:
     """By the deep proof; and a change of the host's that is not yet due is none."""
     assert broken(prove(admin, deep=True)) == {}
     admin.execute(statement)
@@ -209,7 +219,8 @@ def test_an_altered_fact_is_named(admin: Connection, tailed: Source, statement: 
     assert (named in found["derivation"]) if named else found == {}
 
 
-def test_an_altered_row_behind_the_frontier_is_named(admin: Connection, tailed: Source) -> None:
+@pytest.mark.usefixtures("tailed")
+def test_an_altered_row_behind_the_frontier_is_named(admin: Connection) -> None:
     """A change that should have been applied and was not."""
     admin.execute("UPDATE src SET status = 'quiet' WHERE id = 6")
     settle(admin)
@@ -240,13 +251,14 @@ def test_what_is_not_yet_due_is_told_and_no_omission(admin: Connection, tailed: 
     assert of(prove(admin)).rows.awaiting.count == 0
 
 
-def test_rows_that_failed_are_undecided(admin: Connection, tailed: Source) -> None:
+@pytest.mark.usefixtures("tailed")
+def test_rows_that_failed_are_undecided(admin: Connection) -> None:
     """A row whose item waits or is dead is accounted by it."""
     behind(admin, "DELETE FROM governance_candidate_state WHERE source_key IN ('5', '6')")
     admin.execute("DELETE FROM governance_ledger")
     admin.execute(
-        "INSERT INTO governance_ledger SELECT source_name, group_key, grain, verdict, coalesce(undecided_reason, ''), 0,"
-        " count(*) FROM governance_candidate_state GROUP BY 1, 2, 3, 4, 5"
+        "INSERT INTO governance_ledger SELECT source_name, group_key, grain, verdict, coalesce(undecided_reason, ''),"
+        " 0, count(*) FROM governance_candidate_state GROUP BY 1, 2, 3, 4, 5"
     )
     for key, state, name in (("5", "waiting", "src"), ("6", "dead", "src#1/2")):
         admin.execute(
@@ -272,8 +284,8 @@ def test_what_vanished_is_named_and_a_tombstone_is_not(admin: Connection, tailed
     assert (of(found).rows.vanished.names, of(found).rows.tombstones) == (["src:code 6"], 1)
     admin.execute(
         "INSERT INTO governance_candidate_state (candidate_key, ruleset_version, group_key, source_name, source_key,"
-        " source_version, facts_hash, verdict, undecided_reason) VALUES ('forged', 'x', 'src/born', 'src', 'no number', '3',"
-        " 1, 'covered', NULL)"
+        " source_version, facts_hash, verdict, undecided_reason)"
+        " VALUES ('forged', 'x', 'src/born', 'src', 'no number', '3', 1, 'covered', NULL)"
     )
     found = prove(admin)
     assert "forged" in of(found).rows.vanished.names
@@ -301,7 +313,7 @@ def test_a_row_with_another_key_now_is_no_duplicate(admin: Connection, tailed: S
 def test_every_kind_of_key(admin: Connection, columns: str, key: list[str]) -> None:
     """Each is compared both ways, also where the key has several columns or no index."""
     admin.execute("DELETE FROM governance_source")
-    admin.execute(sql.SQL("CREATE TABLE src ({})").format(sql.SQL(columns)))  # type: ignore[arg-type]
+    admin.execute(sql.SQL("CREATE TABLE src ({})").format(sql.SQL(columns)))
     value = {"k uuid": "gen_random_uuid()", "k text": "'key ' || n", "k bigi": "n"}[columns[:6]]
     admin.execute(f"INSERT INTO src (k, n) SELECT {value}, n FROM generate_series(1, 50) AS n")
     tailed = source.add(admin, "src", key=key)
@@ -316,7 +328,8 @@ def test_every_kind_of_key(admin: Connection, columns: str, key: list[str]) -> N
     assert of(found).rows.vanished.count == 1
 
 
-def test_who_may_only_read_proves_and_stores_nothing(admin: Connection, tailed: Source) -> None:
+@pytest.mark.usefixtures("tailed")
+def test_who_may_only_read_proves_and_stores_nothing(admin: Connection) -> None:
     """The proof needs SELECT alone."""
     admin.execute("SET ROLE oneroof_reader")
     kept = witness.keep(admin, prove(admin, deep=True), key=None)
@@ -326,11 +339,12 @@ def test_who_may_only_read_proves_and_stores_nothing(admin: Connection, tailed: 
     assert one(admin, "SELECT count(*) FROM governance_certificate") == (0,)
 
 
-def test_one_snapshot_whatever_is_written_meanwhile(admin: Connection, tailed: Source, installed_database: str) -> None:
+@pytest.mark.usefixtures("tailed")
+def test_one_snapshot_whatever_is_written_meanwhile(admin: Connection, installed_database: str) -> None:
     """A batch that commits while the proof reads changes nothing of it."""
     with connect(installed_database) as other:
 
-        def write(label: str, done: int, total: int) -> None:
+        def write(*_: object) -> None:
             other.execute("INSERT INTO src SELECT max(id) + 1, now(), 'later ' || max(id) FROM src")
             other.execute("DELETE FROM governance_candidate_state WHERE source_key = '5'")
 
@@ -340,12 +354,13 @@ def test_one_snapshot_whatever_is_written_meanwhile(admin: Connection, tailed: S
     assert of(found).rows.awaiting.count == 0
 
 
-def test_the_views_say_what_the_proof_says(admin: Connection, tailed: Source) -> None:
+@pytest.mark.usefixtures("tailed")
+def test_the_views_say_what_the_proof_says(admin: Connection) -> None:
     """Books and groups from the ledger alone."""
     found = of(prove(admin))
     row = one(admin, "SELECT total, governed, inherited, unknown FROM v_governance_books WHERE source_name = 'src'")
     assert row == (ROWS, ROWS, 0, 0)
     (covered, undecided) = one(admin, "SELECT covered, undecided FROM v_governance_books WHERE source_name = 'src'")
     assert (covered, undecided) == (found.terms["governed"]["covered"], found.terms["governed"]["undecided"])
-    groups = dict(admin.execute("SELECT group_key, total FROM v_governance_group").fetchall())
+    groups: dict[str, int] = dict(admin.execute("SELECT group_key, total FROM v_governance_group").fetchall())
     assert groups == {"src/born": 100, "src/grown": 200}
