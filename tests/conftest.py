@@ -28,6 +28,7 @@ SLOW = (
     "tests/db/test_owners",
     "tests/db/test_proof",
     "tests/db/test_ruleset",
+    "tests/db/test_witness",
     "tests/migration/test_install",
 )
 
