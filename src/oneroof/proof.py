@@ -250,14 +250,12 @@ def _no_omission(found: Reckoning) -> Obligation:
 
 
 def _no_duplicates(found: Reckoning, *, names: int) -> Obligation:
-    """Obligation 2: one candidate for a key, which its primary key sees to; one for a row; and none for a row that is
-    noted as another's.
+    """Obligation 2: one candidate for a key, which its primary key sees to; one for a row; none for a row that is noted
+    as another's; and none for what cannot be a row.
     """
-    return Obligation(
-        NO_DUPLICATES,
-        found.doubled.count + found.noted.count,
-        (found.doubled.names + found.noted.names)[:names],
-    )
+    kinds = (found.doubled, found.noted, found.foreign)
+    named = [name for kind in kinds for name in kind.names]
+    return Obligation(NO_DUPLICATES, sum(kind.count for kind in kinds), named[:names])
 
 
 def _invariant(scope: Scope) -> Obligation:

@@ -109,6 +109,8 @@ class Reckoning:
     # Candidates of a row that has another; and rows that have one and are noted as another's.
     doubled: Named = field(default_factory=Named)
     noted: Named = field(default_factory=Named)
+    # Candidates of what can never have been a row.
+    foreign: Named = field(default_factory=Named)
 
     @property
     def rows(self) -> int:
@@ -117,7 +119,8 @@ class Reckoning:
     @property
     def unexplained(self) -> int:
         """What is left of the rows when everything that accounts for one is taken away; nought, if all is well."""
-        standing = self.candidates - self.tombstones + self.returned - self.vanished.count - self.doubled.count
+        without = sum(each.count for each in (self.vanished, self.doubled, self.foreign))
+        standing = self.candidates - self.tombstones + self.returned - without
         others = (self.duplicates, self.retry, self.dead_letter, self.awaiting, self.omitted)
         return self.rows - standing - sum(each.count for each in others)
 
@@ -199,6 +202,8 @@ def _candidates_alone(walk: Walk, source: Source, found: Reckoning, buckets: lis
         for candidate, key, version, is_buried in some:
             if any(of == candidate for of, _ in rows[key]):
                 found.returned += is_buried
+            elif not is_buried and not _could_be_key(source, key):
+                found.foreign.add(1, [candidate], most=names)
             elif not is_buried:
                 # One version of a row resolves to one key: two candidates of it are one too many. A candidate of an
                 # older version is one whose row has another key now.

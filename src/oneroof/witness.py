@@ -22,7 +22,7 @@ from oneroof.columns import is_own
 from oneroof.db import Connection, one, queries, transaction
 from oneroof.errors import Wrong
 from oneroof.fingerprint import source_hash
-from oneroof.proof import DERIVATION, INVARIANT, LEDGER, NO_OMISSION, Proof, Scope
+from oneroof.proof import DERIVATION, INVARIANT, LEDGER, NO_DUPLICATES, NO_OMISSION, Proof, Scope
 from oneroof.reckoning import CANDIDATES
 from oneroof.source import Source
 from oneroof.tail import TIDS, Bounds
@@ -30,7 +30,7 @@ from oneroof.walk import Progress, Walk, walking
 
 # Whoever proves at the same time may be first; then the chain is longer, and the certificate is made anew.
 ATTEMPTS = 10
-_DRIFT = (INVARIANT, LEDGER, DERIVATION)
+_DRIFT = (NO_DUPLICATES, INVARIANT, LEDGER, DERIVATION)
 
 
 @dataclass(frozen=True, slots=True)

@@ -273,23 +273,44 @@ def test_rows_that_failed_are_undecided(admin: Connection) -> None:
 
 
 def test_what_vanished_is_named_and_a_tombstone_is_not(admin: Connection, tailed: Source) -> None:
-    """A candidate without a row is undecided until the audit knows; one that has no facts is a forgery."""
+    """A candidate without a row is undecided until the audit knows, and does not keep the books from balancing."""
     admin.execute("DELETE FROM src WHERE id IN (5, 6)")
-    admin.execute(
-        "INSERT INTO governance_object (candidate_key, facts) VALUES ('src:code 5', '{\"state\": {\"gone\": true}}')"
-    )
+    gone = '{"state": {"gone": true}}'
+    admin.execute("INSERT INTO governance_object (candidate_key, facts) VALUES ('src:code 5', %s)", (gone,))
     judge(admin, tailed)
     found = prove(admin)
     assert (broken(found), found.is_complete) == ({}, False)
     assert (of(found).rows.vanished.names, of(found).rows.tombstones) == (["src:code 6"], 1)
+    admin.execute("INSERT INTO src VALUES (5, now(), 'code 5', 'grown')")
+    found = prove(admin)
+    assert (broken(found), of(found).rows.returned) == ({}, 1)
+
+
+@pytest.mark.usefixtures("tailed")
+@pytest.mark.parametrize(
+    ("key", "facts", "obligations"),
+    [
+        ("'no number'", "facts_hash", {"no_duplicates"}),
+        ("'99999999999'", "facts_hash", {"no_duplicates"}),
+        ("'7777'", "1", {"ledger"}),
+        ("source_key", "facts_hash", {"no_duplicates"}),
+        ("'7777'", "facts_hash", set()),
+    ],
+)
+def test_a_candidate_that_somebody_made_up(admin: Connection, key: str, facts: str, obligations: set[str]) -> None:
+    """Its key is none, it has no facts, or another has its row; else it looks like one that vanished, and is named."""
     admin.execute(
-        "INSERT INTO governance_candidate_state (candidate_key, ruleset_version, group_key, source_name, source_key,"
-        " source_version, facts_hash, verdict, undecided_reason)"
-        " VALUES ('forged', 'x', 'src/born', 'src', 'no number', '3', 1, 'covered', NULL)"
+        f"""INSERT INTO governance_candidate_state
+              (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, verdict,
+               undecided_reason, input_quality_state)
+            SELECT 'forged', ruleset_version, group_key, source_name, {key}, source_version, {facts}, verdict,
+                   undecided_reason, input_quality_state
+            FROM governance_candidate_state WHERE source_key = '5'"""
     )
     found = prove(admin)
-    assert "forged" in of(found).rows.vanished.names
-    assert broken(found) == {"ledger": ["forged"]}
+    assert broken(found) == {name: ["forged"] for name in obligations}
+    assert found.is_complete is False
+    assert obligations or of(found).rows.vanished.names == ["forged"]
 
 
 def test_a_row_with_another_key_now_is_no_duplicate(admin: Connection, tailed: Source) -> None:
