@@ -26,7 +26,9 @@ SLOW = (
     "tests/db/test_exceptions",
     "tests/db/test_four_eyes",
     "tests/db/test_owners",
+    "tests/db/test_proof",
     "tests/db/test_ruleset",
+    "tests/db/test_witness",
     "tests/migration/test_install",
 )
 

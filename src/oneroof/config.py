@@ -50,6 +50,9 @@ class Settings(BaseSettings):
         default=5.0, gt=0, le=600, description="seconds DDL waits for a lock and then gives way"
     )
     connect_timeout: int = Field(default=10, ge=2, le=600, description="seconds to wait for a connection")
+    signing_key: Path | None = Field(
+        default=None, description="an Ed25519 private key, PEM, that certificates are signed with"
+    )
 
     @classmethod
     def settings_customise_sources(

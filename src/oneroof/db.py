@@ -138,9 +138,11 @@ def transaction(
     search_path: str = "pg_catalog, pg_temp",
     settings: Mapping[str, str] | None = None,
     first: sql.Composed | None = None,
+    one_snapshot: bool = False,
 ) -> Iterator[Answer]:
     """One transaction with its role and limits; a failure leaves nothing and says what was being done. What it has to
-    say `first` goes in one message with BEGIN and the settings, and its answer is the last of that message's.
+    say `first` goes in one message with BEGIN and the settings, and its answer is the last of that message's. In
+    `one_snapshot` all statements see the same moment, and none writes.
 
     Names of ours are qualified, so that nothing planted in `public` is ever taken for a function or operator of
     PostgreSQL's; only who builds a whole schema (the estate) asks for another search path.
@@ -157,14 +159,16 @@ def transaction(
     if role is not None:
         words["role"] = role
     opening = sql.SQL("; ").join([_settings(tuple(words.items())), *([] if first is None else [first])])
-    with saying(doing), _committing(connection, opening) as answer:
+    with saying(doing), _committing(connection, opening, one_snapshot=one_snapshot) as answer:
         yield answer
 
 
 @contextmanager
-def _committing(connection: Connection, opening: sql.Composed) -> Iterator[Answer]:
+def _committing(connection: Connection, opening: sql.Composed, *, one_snapshot: bool) -> Iterator[Answer]:
     """A transaction that begins with these words, in one message; inside another one a part of it."""
     if connection.info.transaction_status != TransactionStatus.IDLE:
+        if one_snapshot:
+            raise Wrong("a snapshot of its own cannot begin inside another transaction")
         say_now(connection)
         try:
             with connection.transaction():
@@ -174,7 +178,8 @@ def _committing(connection: Connection, opening: sql.Composed) -> Iterator[Answe
             _last_words.pop(connection, None)
         return
     try:
-        yield connection.execute(sql.SQL("BEGIN; {}").format(opening), prepare=False)
+        how = sql.SQL("ISOLATION LEVEL REPEATABLE READ READ ONLY" if one_snapshot else "")
+        yield connection.execute(sql.SQL("BEGIN {}; {}").format(how, opening), prepare=False)
         ended = connection.execute(_closing(connection), prepare=False)
         while ended.nextset():
             pass

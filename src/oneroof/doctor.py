@@ -55,15 +55,15 @@ def examine(connection: Connection) -> Report:
     """Look at everything in one read-only transaction."""
     server = inspect(connection)
     with transaction(connection, doing="examining the database", read_only=True, statement_timeout=5):
-        guarantees = list(_guarantees(connection))
+        found = list(guarantees(connection))
         checks = [
             *_server(connection, server),
             *_substrate(connection),
             *_ours(connection),
             *_privileges(connection, server),
-            *_sources(guarantees),
+            *_sources(found),
         ]
-    return Report(checks=checks, guarantees=guarantees)
+    return Report(checks=checks, guarantees=found)
 
 
 def _server(connection: Connection, server: Server) -> Iterator[Check]:
@@ -176,7 +176,8 @@ def _followed(connection: Connection) -> list[tuple[str, str, str | None, list[s
     return [(t.name, f"public.{t.name}", t.timestamp, list(t.key)) for t in substrate.tables() if t.is_source]
 
 
-def _guarantees(connection: Connection) -> Iterator[Guarantee]:
+def guarantees(connection: Connection) -> Iterator[Guarantee]:
+    """What each source can have, judged for whoever will read it."""
     for name, table, timestamp, key in _followed(connection):
         wanted = [column for column in (timestamp, *key) if column is not None]
         given = {"table": table, "columns": wanted, "key": key}

@@ -33,7 +33,7 @@ def test_no_role_has_more_than_select_on_a_registry(installed_database: str) -> 
 
 
 def test_only_the_owner_writes_channels_and_nobody_job_queue(installed_database: str) -> None:
-    """The narrowest grants: six channels, through functions; event_outbox and job_queue not at all."""
+    """The narrowest grants: seven channels, through functions; event_outbox and job_queue not at all."""
     with connect(installed_database) as connection:
         found = connection.execute(
             f"""SELECT DISTINCT c.relname, g.rolname FROM pg_class AS c
@@ -47,6 +47,7 @@ def test_only_the_owner_writes_channels_and_nobody_job_queue(installed_database:
             "approval_requests",
             "dot_config",
             "event_pending",
+            "evolution_snapshots",
             "queue_heartbeat",
             "registry_changelog",
             "system_issues",

@@ -29,6 +29,7 @@ from oneroof.cli import (
     owners,
     person,
     policy,
+    prove,
     rules,
     run,
     schema,
@@ -77,7 +78,7 @@ def root(
     session.as_json = as_json
 
 
-for module in (schema, run, status, trace, policy, demo, doctor):
+for module in (schema, run, status, trace, prove, policy, demo, doctor):
     module.register(app)
 for name, group in (
     ("estate", estate.app),

@@ -14,10 +14,11 @@ GRANT INSERT (issue_type, bucket, severity, status, title, entity_type, entity_c
   UPDATE (status, occurrence_count, reopen_count, details, last_seen_at, resolved_at) ON public.system_issues TO oneroof_owner;
 GRANT INSERT, UPDATE (event_type_hint, capture_payload, processed_at, error_count, last_error) ON public.event_pending
   TO oneroof_owner;
+GRANT INSERT (snapshot_at, scope, metrics, notes) ON public.evolution_snapshots TO oneroof_owner;
 DO $sequences$
 DECLARE
   written CONSTANT regclass[] :=
-    '{public.registry_changelog, public.approval_requests, public.system_issues, public.event_pending}';
+    '{public.registry_changelog, public.approval_requests, public.system_issues, public.event_pending, public.evolution_snapshots}';
   found record;
 BEGIN
   -- Sequences that belong to the columns, and any other that a column's default takes its number from.
@@ -94,6 +95,10 @@ GRANT EXECUTE ON FUNCTION public.gov_objects_refresh(), public.gov_findings_coun
 GRANT EXECUTE ON FUNCTION public.gov_classes_refresh(), public.gov_fact_sets_judge(text, bigint), public.gov_objects_judge(text, bigint),
   public.gov_gate_mark(text, bigint), public.gov_scan_apply(text, bigint), public.gov_scan_spread(text, bigint),
   public.gov_scan_expire(text, bigint), public.gov_candidates_vanish(text, text[]) TO oneroof_worker;
+
+GRANT SELECT ON public.governance_certificate, public.v_governance_books, public.v_governance_group
+  TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_console;
+GRANT EXECUTE ON FUNCTION public.gov_certificate_store(jsonb) TO oneroof_worker, oneroof_operator;
 
 GRANT EXECUTE ON FUNCTION public.gov_now(), public.gov_cluster() TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver,
   oneroof_executor, oneroof_console;

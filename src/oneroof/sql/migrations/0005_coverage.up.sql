@@ -114,4 +114,21 @@ CREATE TABLE public.governance_verdict_history (
 COMMENT ON TABLE public.governance_verdict_history IS 'the verdicts that an object had before the one it has, and why each ended';
 CREATE INDEX governance_verdict_history_key ON public.governance_verdict_history (candidate_key, history_id);
 
+-- The chain of certificates (doc 31 §9): each has the hash of the one before. Nothing here depends on rows of the host.
+CREATE TABLE public.governance_certificate (
+  sequence        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  sha256          text NOT NULL UNIQUE CHECK (sha256 ~ '^[0-9a-f]{64}$'),
+  previous_sha256 text UNIQUE REFERENCES public.governance_certificate (sha256),
+  proved_at       timestamptz NOT NULL,
+  is_balanced     boolean NOT NULL,
+  is_complete     boolean NOT NULL,
+  is_deep         boolean NOT NULL,
+  ruleset_version text,
+  snapshot_id     bigint,
+  stored_at       timestamptz NOT NULL,
+  stored_by       name NOT NULL
+);
+COMMENT ON TABLE public.governance_certificate IS 'the certificates that were made here, each chained to the one before it';
+COMMENT ON COLUMN public.governance_certificate.snapshot_id IS 'the row of evolution_snapshots that holds the certificate';
+
 INSERT INTO public.governance_worker_policy (worker_name) VALUES ('gov_input_gate'), ('gov_candidate_scan');

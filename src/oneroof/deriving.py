@@ -1,0 +1,119 @@
+"""Every verdict derived again from the rows, the classes and the rules (doc 31 §9, `prove --deep`).
+
+A verdict follows from facts, step by step: a row has the hash of its facts, a candidate has that of its row, a set of
+facts makes its own hash, a class is as the host and the owners say now, and the active rules say of a set of facts, or
+of an object alone, what is stored. That each candidate has the verdict of its facts every proof checks. So whatever was
+altered behind our back, one of these steps no longer holds, and the keys behind it are named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from psycopg import sql
+
+from oneroof.columns import (
+    candidate_key,
+    class_of,
+    fact_names,
+    facts_hash,
+    grain,
+    group_key,
+    is_own,
+    key_text,
+)
+from oneroof.db import queries
+from oneroof.reckoning import Frontier, Named, is_beyond
+from oneroof.source import Source
+from oneroof.tail import TIDS
+from oneroof.walk import Walk
+
+# Pages at once where each row's candidate is looked up, and sets of facts at once.
+PAGES = 512
+SETS = 20_000
+JUDGED = 1_000
+_FIRST = -(2**63)
+
+
+def derive(walk: Walk, source: Source, frontier: Frontier, *, names: int) -> Named:
+    """What does not follow from what it is said to follow from: keys of candidates, and classes."""
+    wrong = Named()
+    for count, some in (
+        *_changed(walk, source, frontier, names=names),
+        *_classes(walk, source),
+        *_of_sets(walk, source, _made(walk, source), names=names),
+        *_of_sets(walk, source, _judged(walk, source), names=names),
+        *_objects(walk, source),
+    ):
+        wrong.add(count, some, most=names)
+    return wrong
+
+
+def _changed(walk: Walk, source: Source, frontier: Frontier, *, names: int) -> Iterator[tuple[int, list[str]]]:
+    """Candidates that were made of other facts than their row has, although every change was applied."""
+    beyond, bounds = is_beyond(walk, source, frontier)
+    statement = sql.SQL(queries("proof")["changed"]).format(
+        key=key_text(source),
+        candidate=candidate_key(source),
+        facts=facts_hash(source),
+        group=group_key(source),
+        grain=grain(source),
+        table=source.table,
+        where=sql.SQL("{} AND NOT {} AND NOT ({})").format(TIDS, is_own(source), beyond),
+    )
+    given = {"source": source.source_name, "names": names, **bounds.parameters()}
+    for piece in walk.pieces(source.table, f"facts of {source.source_name}", pages=PAGES):
+        ((count, some),) = walk.rows(statement, {**given, **piece})
+        if count:
+            yield count, some
+
+
+def _classes(walk: Walk, source: Source) -> Iterator[tuple[int, list[str]]]:
+    """Classes of which something else is known now."""
+    for (name,) in walk.rows(queries("proof")["classes"], {"source": source.source_name}):
+        yield 1, [f"class {name}"]
+
+
+def _made(walk: Walk, source: Source) -> Iterator[int]:
+    """Sets of facts that no longer make the hash they are kept under."""
+    columns = [
+        sql.SQL("f.row_facts ->> {} AS {}").format(sql.Literal(name), sql.Identifier(name))
+        for name in fact_names(source)
+    ]
+    statement = sql.SQL(queries("proof")["fact_sets"]).format(
+        hash=facts_hash(source),
+        group=group_key(source),
+        grain=grain(source),
+        kind=class_of(source),
+        columns=sql.SQL(", ").join(columns),
+    )
+    yield from _keyset(walk, source, statement, after=_FIRST, most=SETS)
+
+
+def _judged(walk: Walk, source: Source) -> Iterator[int]:
+    """Sets of facts of which the active rules say something else than what is stored."""
+    yield from _keyset(walk, source, queries("proof")["judged"], after=_FIRST, most=JUDGED)
+
+
+def _objects(walk: Walk, source: Source) -> Iterator[tuple[int, list[str]]]:
+    """The same of single objects."""
+    for key in _keyset(walk, source, queries("proof")["objects"], after="", most=JUDGED):
+        yield 1, [key]
+
+
+def _of_sets(walk: Walk, source: Source, hashes: Iterator[int], *, names: int) -> Iterator[tuple[int, list[str]]]:
+    """Who has a set of facts; one that nobody has does no harm."""
+    for found in hashes:
+        given = {"source": source.source_name, "hashes": [found], "names": names}
+        ((count,),) = walk.rows(queries("proof")["member_count"], given)
+        if count:
+            yield count, [key for (key,) in walk.rows(queries("proof")["members"], given)]
+
+
+def _keyset(walk: Walk, source: Source, statement: Any, *, after: Any, most: int) -> Iterator[Any]:
+    while after is not None:
+        walk.progress(f"rules on {source.source_name}", 0, 1)
+        given = {"source": source.source_name, "after": after, "most": most}
+        ((after, _, wrong),) = walk.rows(statement, given)
+        yield from wrong or []

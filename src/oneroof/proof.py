@@ -1,0 +1,327 @@
+"""The proof that no object was missed, in one snapshot of the whole database (doc 31 §9).
+
+Every source that is an inventory is a scope. Of each: (1) every row is accounted; (2) none twice; (3) the total is the
+sum of the terms; (4) the ledger is what a recount finds, and each candidate has the verdict of its facts; and, if it is
+asked for, (5) every fact and verdict derived again comes out as it is stored. *Balanced* is all of them; *complete* is
+also that nothing is undecided and nothing is still to come.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from psycopg import sql
+
+from oneroof import deriving, doctor
+from oneroof import source as sources
+from oneroof.certificate import GRAINS, TERMS
+from oneroof.db import Connection, queries
+from oneroof.fingerprint import bucket, candidate_hash
+from oneroof.reckoning import CANDIDATES, Buckets, Frontier, Named, Reckoning, reckon
+from oneroof.source import INVENTORY, Source
+from oneroof.walk import LONGEST, Progress, Walk, walking
+
+NAMES = 20
+NO_OMISSION, NO_DUPLICATES, INVARIANT, LEDGER, DERIVATION = OBLIGATIONS = (
+    "no_omission",
+    "no_duplicates",
+    "invariant",
+    "ledger",
+    "derivation",
+)
+_NOWHERE = Frontier(xid=None, leaves=[])
+_AXES = (
+    "doc 31 §9: closure by axis of information units is capped at the three axes of iu_three_axis_envelope until the "
+    "host generalizes it"
+)
+Book = tuple[str, str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Obligation:
+    """One thing to be shown of a scope: whether it holds, how often it does not, and where, by name."""
+
+    obligation: str
+    violations: int
+    names: list[str]
+
+    @property
+    def holds(self) -> bool:
+        return self.violations == 0
+
+
+@dataclass(slots=True)
+class Scope:
+    """One source and its books."""
+
+    name: str
+    frontier: int | None
+    rows: Reckoning
+    # By grain and verdict, from the ledger; and how many candidates a recount found by grain.
+    terms: dict[str, dict[str, int]]
+    reasons: dict[str, int]
+    recounted: dict[str, int]
+    dirty: int
+    obligations: list[Obligation] = field(default_factory=list)
+
+    @property
+    def failed(self) -> int:
+        """Rows that are accounted by an item that waits or is dead, and not by a candidate."""
+        return self.rows.retry.count + self.rows.dead_letter.count
+
+    @property
+    def total(self) -> int:
+        return sum(self.recounted.values()) + self.failed
+
+    @property
+    def undecided(self) -> int:
+        """Whatever keeps the books from being complete but for rows that are not yet due."""
+        return sum(terms.get("undecided", 0) for terms in self.terms.values()) + self.failed + self.rows.vanished.count
+
+    @property
+    def is_balanced(self) -> bool:
+        return all(each.holds for each in self.obligations)
+
+    @property
+    def is_complete(self) -> bool:
+        return self.is_balanced and self.undecided == 0 and self.rows.awaiting.count == 0
+
+
+@dataclass(slots=True)
+class Proof:
+    """All scopes at one moment."""
+
+    system: str
+    timeline: int
+    database: str
+    snapshot: str
+    proved_at: datetime
+    ruleset_version: str | None
+    is_deep: bool
+    previous_sha256: str | None
+    scopes: list[Scope]
+    caveats: list[str]
+
+    @property
+    def is_balanced(self) -> bool:
+        return all(scope.is_balanced for scope in self.scopes)
+
+    @property
+    def is_complete(self) -> bool:
+        return all(scope.is_complete for scope in self.scopes)
+
+
+@dataclass(slots=True)
+class _Books:
+    """The candidates as they were counted again, by source."""
+
+    members: dict[str, dict[Book, int]] = field(default_factory=lambda: defaultdict(dict))
+    wrong: dict[str, Named] = field(default_factory=lambda: defaultdict(Named))
+    dirty: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    buckets: dict[str, Buckets] = field(default_factory=lambda: defaultdict(Buckets))
+
+
+def prove(
+    connection: Connection, *, deep: bool, progress: Progress, names: int = NAMES, longest: float = LONGEST
+) -> Proof:
+    """Prove every scope. `names` is how many keys to name of each obligation that does not hold."""
+    with walking(connection, doing="proving", progress=progress, longest=longest) as walk:
+        ((system, timeline, database, snapshot, _, _, at, ruleset),) = walk.rows(queries("proof")["identity"])
+        given = {"system": system, "timeline": timeline}
+        frontiers = {name: Frontier(xid, at) for name, xid, at in walk.rows(queries("proof")["frontiers"], given)}
+        known = {each.source_name: each for each in sources.listing(connection) if each.source_kind == INVENTORY}
+        ledger = _read_ledger(walk)
+        books = _recount(walk, names=names)
+        scopes = []
+        for name in [*known, *sorted((set(ledger) | set(books.members)).difference(known))]:
+            frontier = frontiers.get(name, _NOWHERE)
+            scopes.append(_prove(walk, name, known.get(name), frontier, ledger, books, deep=deep, names=names))
+        latest = walk.rows(queries("proof")["latest"])
+        return Proof(
+            system=system,
+            timeline=timeline,
+            database=database,
+            snapshot=snapshot,
+            proved_at=at,
+            ruleset_version=ruleset,
+            is_deep=deep,
+            previous_sha256=latest[0][0] if latest else None,
+            scopes=scopes,
+            caveats=[_AXES, *_caveats(connection, known, scopes)],
+        )
+
+
+def document(proof: Proof, *, version: str) -> dict[str, Any]:
+    """What the certificate of a proof says, before it is sealed."""
+    return {
+        "format": "oneroof.certificate",
+        "format_version": 1,
+        "oneroof_version": version,
+        "database": {"system_identifier": proof.system, "timeline": proof.timeline, "name": proof.database},
+        "snapshot": proof.snapshot,
+        "proved_at": proof.proved_at.isoformat(),
+        "ruleset_version": proof.ruleset_version,
+        "deep": proof.is_deep,
+        "scopes": {scope.name: _scope(scope) for scope in proof.scopes},
+        "balanced": proof.is_balanced,
+        "complete": proof.is_complete,
+        "caveats": proof.caveats,
+        "previous_sha256": proof.previous_sha256,
+    }
+
+
+def _scope(scope: Scope) -> dict[str, Any]:
+    found = scope.rows
+    extra = {"retry": found.retry.count, "dead_letter": found.dead_letter.count}
+    reasons = {**scope.reasons, **{name: count for name, count in extra.items() if count}}
+    return {
+        "frontier": None if scope.frontier is None else str(scope.frontier),
+        "rows": found.rows,
+        "candidates": found.candidates,
+        "duplicates": found.duplicates.count,
+        "tombstones": found.tombstones,
+        "vanished": found.vanished.count,
+        "vanished_names": found.vanished.names,
+        "awaiting": found.awaiting.count,
+        "omitted": found.omitted.count,
+        **extra,
+        "dirty": scope.dirty,
+        "total": scope.total,
+        "terms": {grain: {term: scope.terms[grain].get(term, 0) for term in TERMS} for grain in GRAINS},
+        "undecided": dict(sorted(reasons.items())),
+        "fingerprint": {"rows": found.rows, "sum": str(found.fingerprint.fingerprint)},
+        "obligations": {
+            each.obligation: {"holds": each.holds, "violations": each.violations, "names": each.names}
+            for each in scope.obligations
+        },
+        "balanced": scope.is_balanced,
+        "complete": scope.is_complete,
+    }
+
+
+def _prove(
+    walk: Walk,
+    name: str,
+    source: Source | None,
+    frontier: Frontier,
+    ledger: dict[str, dict[Book, int]],
+    books: _Books,
+    *,
+    deep: bool,
+    names: int,
+) -> Scope:
+    candidates = books.buckets[name]
+    if source is None:
+        # Nothing is there to compare with: its candidates are the audit's to decide about.
+        found = Reckoning(fingerprint=Buckets(), candidates=candidates.members)
+        found.vanished.count = candidates.members
+    else:
+        found = reckon(walk, source, candidates, frontier, names=names)
+    terms: dict[str, dict[str, int]] = {grain: defaultdict(int) for grain in GRAINS}
+    reasons: dict[str, int] = defaultdict(int)
+    for (_, grain, verdict, reason), members in ledger.get(name, {}).items():
+        terms.setdefault(grain, defaultdict(int))[verdict] += members
+        if verdict == "undecided":
+            reasons[reason or "no_reason"] += members
+    recounted: dict[str, int] = defaultdict(int)
+    for (_, grain, _, _), members in books.members[name].items():
+        recounted[grain] += members
+    scope = Scope(name, frontier.xid, found, terms, reasons, recounted, books.dirty[name])
+    scope.obligations = [
+        _no_omission(found),
+        _no_duplicates(found, names=names),
+        _invariant(scope),
+        _ledger(ledger.get(name, {}), books.members[name], books.wrong[name], names=names),
+    ]
+    if deep and source is not None:
+        wrong = deriving.derive(walk, source, frontier, names=names)
+        scope.obligations.append(Obligation(DERIVATION, wrong.count, wrong.names))
+    return scope
+
+
+def _no_omission(found: Reckoning) -> Obligation:
+    """Obligation 1: whatever has no candidate is explained, and nothing is left over."""
+    lost = abs(found.unexplained)
+    names = found.omitted.names + ([f"{lost:,} rows that no key tells"] if lost else [])
+    return Obligation(NO_OMISSION, found.omitted.count + lost, names)
+
+
+def _no_duplicates(found: Reckoning, *, names: int) -> Obligation:
+    """Obligation 2: one candidate for a key, which its primary key sees to; one for a row; none for a row that is noted
+    as another's; and none for what cannot be a row.
+    """
+    kinds = (found.doubled, found.noted, found.foreign)
+    named = [name for kind in kinds for name in kind.names]
+    return Obligation(NO_DUPLICATES, sum(kind.count for kind in kinds), named[:names])
+
+
+def _invariant(scope: Scope) -> Obligation:
+    """Obligation 3: in each grain the total is the sum of the terms, and there is nothing that has no term."""
+    open_grains = []
+    for grain in sorted(set(scope.terms) | set(scope.recounted)):
+        terms = scope.terms.get(grain, {})
+        known = sum(terms.get(term, 0) for term in TERMS) if grain in GRAINS else 0
+        if known != scope.recounted.get(grain, 0) or known != sum(terms.values()):
+            open_grains.append(f"{grain}: {scope.recounted.get(grain, 0):,} candidates, {known:,} in the terms")
+    return Obligation(INVARIANT, len(open_grains), open_grains)
+
+
+def _ledger(kept: dict[Book, int], counted: dict[Book, int], wrong: Named, *, names: int) -> Obligation:
+    """Obligation 4: the ledger is what a recount finds; the candidates that have another verdict than what they were
+    judged by are named, and then the groups that do not add up.
+    """
+    differing = sorted(book for book in kept.keys() | counted.keys() if kept.get(book, 0) != counted.get(book, 0))
+    groups = [
+        f"{group} ({grain}, {' '.join(filter(None, (verdict, reason)))}): "
+        f"{kept.get((group, grain, verdict, reason), 0):,} in the ledger, "
+        f"{counted.get((group, grain, verdict, reason), 0):,} counted"
+        for group, grain, verdict, reason in differing[:names]
+    ]
+    return Obligation(LEDGER, wrong.count + len(differing), (wrong.names + groups)[: 2 * names])
+
+
+def _read_ledger(walk: Walk) -> dict[str, dict[Book, int]]:
+    kept: dict[str, dict[Book, int]] = defaultdict(dict)
+    for name, group, grain, verdict, reason, members in walk.rows(queries("proof")["ledger"]):
+        kept[name][group, grain, verdict, reason] = members
+    return kept
+
+
+def _recount(walk: Walk, *, names: int) -> _Books:
+    """Every candidate once: its fingerprint, what the ledger counts it as, and whether its facts have its verdict."""
+    books = _Books()
+    hashing = sql.SQL(queries("proof")["buckets"]).format(bucket=bucket(sql.SQL("h.h")), hash=candidate_hash())
+    for piece in walk.pieces(CANDIDATES, "candidates"):
+        for name, number, members, fingerprint in walk.rows(hashing, piece):
+            books.buckets[name].add(number, members, fingerprint)
+        for row in walk.rows(queries("proof")["recount"], {**piece, "names": names}):
+            name, group, grain, verdict, reason, members, dirty, wrong, some = row
+            book = (group, grain, verdict, reason)
+            books.members[name][book] = books.members[name].get(book, 0) + members
+            books.dirty[name] += dirty
+            books.wrong[name].add(wrong, some, most=names)
+    return books
+
+
+def _caveats(connection: Connection, known: dict[str, Source], scopes: list[Scope]) -> list[str]:
+    found = [
+        f"{each.source}: {each.guarantee}, since {each.why}"
+        for each in doctor.guarantees(connection)
+        if each.source in known and each.guarantee != "exact"
+    ]
+    for scope in scopes:
+        source = known.get(scope.name)
+        if source is None:
+            found.append(
+                f"{scope.name}: no table is registered for it, so that its candidates cannot be compared with rows"
+            )
+        elif scope.frontier is None:
+            found.append(f"{scope.name}: its first sweep has not ended, so that nothing is excused as not yet due")
+        elif not source.key_is_unique:
+            found.append(
+                f"{scope.name}: no unique index of the host is on its key; rows that share one are taken for one"
+            )
+    return found

@@ -1,0 +1,185 @@
+-- identity --
+-- Which database, on which timeline, at which moment. A standby cannot name its WAL file.
+SELECT (SELECT system_identifier::text FROM pg_control_system()),
+       CASE WHEN pg_is_in_recovery() THEN (SELECT timeline_id::bigint FROM pg_control_checkpoint())
+            ELSE ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint END,
+       current_database()::text, pg_current_snapshot()::text, pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
+       pg_snapshot_xmax(pg_current_snapshot())::text::bigint, public.gov_now(), public.gov_ruleset_active()
+
+-- frontiers --
+-- How far each source was followed: by the intake, or before it by the sweep; but for what is of another cluster or timeline.
+SELECT DISTINCT ON (c.source_name) c.source_name, c.frontier::text::bigint, coalesce(c.metadata -> 'leaves', '[]'::jsonb)
+FROM public.gov_worker_cursor AS c
+WHERE c.worker_name IN ('gov_handoff_intake', 'gov_backfill_sweep') AND c.frontier IS NOT NULL
+  AND split_part(c.cluster_identity, '/', 1) = %(system)s
+  AND ('x' || split_part(c.cluster_identity, '/', 2))::bit(32)::bigint = %(timeline)s
+ORDER BY c.source_name, c.worker_name DESC
+
+-- ledger --
+SELECT l.source_name, l.group_key, l.grain, l.verdict, l.undecided_reason, sum(l.members)::bigint
+FROM public.governance_ledger AS l GROUP BY 1, 2, 3, 4, 5 HAVING sum(l.members) <> 0
+
+-- buckets --
+-- The fingerprints of the candidates of a range of pages, for every source.
+SELECT h.source_name, {bucket}::int, count(*), sum(h.h)
+FROM (SELECT c.source_name, {hash} AS h FROM public.governance_candidate_state AS c
+      WHERE c.ctid >= %(first)s::tid AND c.ctid < %(last)s::tid) AS h
+GROUP BY 1, 2
+
+-- recount --
+-- The candidates of a range of pages by what the ledger counts; and those that have another verdict than what they were judged
+-- by. A dirty one, and one whose facts are being judged anew, may have an older verdict.
+SELECT j.source_name, j.group_key, j.grain, j.verdict, j.reason, count(*), count(*) FILTER (WHERE j.dirty),
+       count(*) FILTER (WHERE j.is_wrong), (array_agg(j.candidate_key) FILTER (WHERE j.is_wrong))[1:%(names)s]
+FROM (
+  SELECT c.source_name, c.group_key, c.grain, c.verdict, coalesce(c.undecided_reason, '') AS reason, c.candidate_key, c.dirty,
+         NOT c.dirty AND CASE
+           WHEN o.candidate_key IS NOT NULL
+           THEN NOT o.is_dirty AND (c.verdict, c.undecided_reason, c.input_quality_state) IS DISTINCT FROM (o.verdict, o.undecided_reason, o.input_state)
+           WHEN f.facts_hash IS NULL THEN true
+           WHEN f.is_dirty OR f.is_spreading THEN false
+           ELSE (c.verdict, c.undecided_reason, c.input_quality_state, c.group_key, c.grain)
+                IS DISTINCT FROM (f.verdict, f.undecided_reason, f.input_state, f.group_key, f.grain)
+         END AS is_wrong
+  FROM public.governance_candidate_state AS c
+  LEFT JOIN public.governance_object AS o ON o.candidate_key = c.candidate_key
+  LEFT JOIN public.governance_fact_set AS f ON f.source_name = c.source_name AND f.facts_hash = c.facts_hash
+  WHERE c.ctid >= %(first)s::tid AND c.ctid < %(last)s::tid
+) AS j
+GROUP BY 1, 2, 3, 4, 5
+
+-- rows_alone --
+-- Rows of a range of pages, in some buckets, that have no candidate of their own, by what accounts for them; and those that have one
+-- and are noted as another's all the same. Looked up row by row, by indexes.
+WITH row AS MATERIALIZED (
+  SELECT {key} AS source_key, {candidate} AS candidate_key, {hash} AS h, {beyond} AS is_beyond FROM {table} AS s WHERE {where}
+), held AS MATERIALIZED (
+  SELECT w.*, (SELECT (c.source_name, c.source_key) = (%(source)s, w.source_key)
+               FROM public.governance_candidate_state AS c WHERE c.candidate_key = w.candidate_key) AS is_mine
+  FROM row AS w
+), told AS MATERIALIZED (
+  SELECT h.candidate_key, h.h, CASE
+    WHEN h.is_mine
+    THEN (SELECT 'noted' FROM public.governance_duplicate AS d WHERE d.source_name = %(source)s AND d.source_key = h.source_key)
+    ELSE coalesce(
+      (SELECT i.state FROM public.governance_retry AS i
+       WHERE i.key_mark = public.gov_key_mark(h.source_key) AND i.source_key = h.source_key AND i.state IN ('waiting', 'dead')
+         AND split_part(i.source_name, '#', 1) = %(source)s
+       ORDER BY i.row_xid DESC LIMIT 1),
+      CASE WHEN h.is_mine = false THEN 'duplicate' WHEN h.is_beyond THEN 'awaiting' ELSE 'omitted' END)
+  END AS kind
+  FROM held AS h
+)
+SELECT r.kind, {bucket}::int, count(*), sum(r.h), (array_agg(left(r.candidate_key, 500) ORDER BY r.candidate_key COLLATE "C"))[1:%(names)s]
+FROM told AS r WHERE r.kind IS NOT NULL GROUP BY 1, 2
+
+-- candidates_alone --
+SELECT c.candidate_key, c.source_key, c.source_version::text,
+       EXISTS (SELECT FROM public.governance_object AS o WHERE o.candidate_key = c.candidate_key
+               AND (o.facts @> '{{"state": {{"gone": true}}}}' OR o.facts @> '{{"state": {{"vanished": true}}}}'))
+FROM public.governance_candidate_state AS c
+WHERE {tids} AND c.source_name = %(source)s AND {bucket} = ANY (%(buckets)s::bigint[])
+
+-- held --
+SELECT c.candidate_key FROM public.governance_candidate_state AS c
+WHERE c.candidate_key = ANY (%(keys)s::text[]) AND c.source_name = %(source)s
+
+-- changed --
+-- Rows of a range of pages whose candidate was made of other facts, although it is not news and is not waiting to be tried again.
+SELECT count(*), (array_agg(r.candidate_key ORDER BY r.candidate_key COLLATE "C"))[1:%(names)s]
+FROM (SELECT {key} AS source_key, {candidate} AS candidate_key, {facts} AS facts_hash, {group} AS group_key, {grain} AS grain
+      FROM {table} AS s WHERE {where}) AS r
+WHERE (SELECT (c.facts_hash, c.group_key, c.grain) IS DISTINCT FROM (r.facts_hash, r.group_key, r.grain)
+       FROM public.governance_candidate_state AS c
+       WHERE c.candidate_key = r.candidate_key AND c.source_name = %(source)s AND c.source_key = r.source_key)
+  AND NOT EXISTS (SELECT FROM public.governance_retry AS i
+                  WHERE i.key_mark = public.gov_key_mark(r.source_key) AND i.state IN ('waiting', 'dead')
+                    AND split_part(i.source_name, '#', 1) = %(source)s)
+
+-- fact_sets --
+-- Fact sets that some candidate has, behind a hash: whether their facts still are those that make it.
+SELECT max(p.facts_hash), count(*),
+       array_agg(p.facts_hash) FILTER (WHERE p.is_used AND (p.facts_hash, p.group_key, p.grain, p.class)
+                                       IS DISTINCT FROM (p.made_hash, p.made_group, p.made_grain, left(coalesce(p.made_class, ''), 500)))
+FROM (
+  SELECT f.facts_hash, f.group_key, f.grain, f.class, {hash} AS made_hash, {group} AS made_group, {grain} AS made_grain, {kind} AS made_class,
+         (SELECT true FROM public.governance_candidate_state AS c
+          WHERE c.facts_hash = f.facts_hash AND c.source_name = f.source_name LIMIT 1) AS is_used
+  FROM public.governance_fact_set AS f CROSS JOIN LATERAL (SELECT {columns}) AS s
+  WHERE f.source_name = %(source)s AND f.facts_hash > %(after)s ORDER BY f.facts_hash LIMIT %(most)s
+) AS p
+
+-- judged --
+-- Fact sets behind a hash, judged again under the active ruleset: those that come out otherwise.
+WITH picked AS MATERIALIZED (
+  SELECT f.*, public.gov_facts_of(f.source_name, f.class, f.grain, f.row_facts, k.facts, NULL::jsonb) AS facts
+  FROM public.governance_fact_set AS f
+  LEFT JOIN public.governance_class AS k ON k.source_name = f.source_name AND k.class = f.class
+  WHERE f.source_name = %(source)s AND f.facts_hash > %(after)s AND NOT f.is_dirty ORDER BY f.facts_hash LIMIT %(most)s
+), given AS MATERIALIZED (
+  SELECT array_agg(p.facts_hash ORDER BY p.facts_hash) AS hashes, array_agg(p.facts ORDER BY p.facts_hash) AS facts FROM picked AS p
+)
+SELECT max(p.facts_hash), count(*),
+       array_agg(p.facts_hash) FILTER (
+         WHERE (p.verdict, p.undecided_reason, p.rule_code, p.input_state, p.input_rule, p.finding_types, p.stale_after)
+               IS DISTINCT FROM (e.verdict, e.undecided_reason, e.rule_code, e.input_state, e.input_rule, e.finding_types, e.stale_after))
+FROM given AS g CROSS JOIN LATERAL public.gov_rules_evaluate(g.facts, NULL::text) AS e
+JOIN picked AS p ON p.facts_hash = g.hashes[e.ordinal]
+
+-- objects --
+-- The same of what is known of single objects.
+WITH picked AS MATERIALIZED (
+  SELECT o.*, public.gov_facts_of(c.source_name, coalesce(f.class, ''::text), coalesce(f.grain, 'governed'::text),
+                                  coalesce(f.row_facts, '{}'::jsonb), k.facts, o.facts) AS whole
+  FROM public.governance_object AS o
+  JOIN public.governance_candidate_state AS c ON c.candidate_key = o.candidate_key
+  LEFT JOIN public.governance_fact_set AS f ON f.source_name = c.source_name AND f.facts_hash = c.facts_hash
+  LEFT JOIN public.governance_class AS k ON k.source_name = f.source_name AND k.class = f.class
+  WHERE o.candidate_key > %(after)s AND c.source_name = %(source)s AND NOT o.is_dirty ORDER BY o.candidate_key LIMIT %(most)s
+), given AS MATERIALIZED (
+  SELECT array_agg(p.candidate_key ORDER BY p.candidate_key) AS keys, array_agg(p.whole ORDER BY p.candidate_key) AS facts FROM picked AS p
+)
+SELECT max(p.candidate_key), count(*),
+       array_agg(p.candidate_key) FILTER (
+         WHERE (p.verdict, p.undecided_reason, p.rule_code, p.input_state, p.input_rule, p.finding_types, p.stale_after)
+               IS DISTINCT FROM (e.verdict, e.undecided_reason, e.rule_code, e.input_state, e.input_rule, e.finding_types, e.stale_after))
+FROM given AS g CROSS JOIN LATERAL public.gov_rules_evaluate(g.facts, NULL::text) AS e
+JOIN picked AS p ON p.candidate_key = g.keys[e.ordinal]
+
+-- classes --
+-- Classes of which something else is known now than what their members were judged by.
+SELECT n.class FROM public.gov_class_facts() AS n
+JOIN public.governance_class AS k ON k.source_name = n.source_name AND k.class = n.class
+WHERE n.source_name = %(source)s AND n.facts <> k.facts ORDER BY n.class COLLATE "C"
+
+-- members --
+-- Some of those who have one of these sets of facts.
+SELECT c.candidate_key FROM public.governance_candidate_state AS c
+WHERE c.facts_hash = ANY (%(hashes)s::bigint[]) AND c.source_name = %(source)s LIMIT %(names)s
+
+-- member_count --
+SELECT count(*) FROM public.governance_candidate_state AS c
+WHERE c.facts_hash = ANY (%(hashes)s::bigint[]) AND c.source_name = %(source)s
+
+-- latest --
+SELECT c.sha256 FROM public.governance_certificate AS c ORDER BY c.sequence DESC LIMIT 1
+
+-- chained --
+SELECT c.sequence, c.previous_sha256, c.previous_sha256 IS NULL OR EXISTS (
+         SELECT FROM public.governance_certificate AS p WHERE p.sha256 = c.previous_sha256 AND p.sequence < c.sequence)
+FROM public.governance_certificate AS c WHERE c.sha256 = %(sha256)s
+
+-- may_store --
+SELECT has_function_privilege('public.gov_certificate_store(jsonb)', 'EXECUTE') AND NOT pg_is_in_recovery()
+
+-- store --
+SELECT public.gov_certificate_store(%(certificate)s::jsonb)
+
+-- unchanged --
+-- The rows of a range of pages that were written before a snapshot, and have not changed since.
+SELECT count(*), coalesce(sum({hash}), 0) FROM {table} AS s WHERE {where}
+
+-- standing --
+-- The same of candidates, by grain and verdict.
+SELECT s.grain, s.verdict, count(*) FROM public.governance_candidate_state AS s
+WHERE s.source_name = %(source)s AND {where} GROUP BY 1, 2

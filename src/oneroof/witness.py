@@ -1,0 +1,198 @@
+"""What becomes of a proof: findings, a certificate in the chain, and the check of one that somebody brings (doc 31 §9).
+
+All that is written is written after the snapshot of the proof has ended, in a short transaction. Who may not write can
+prove all the same; nothing is stored then. Checking writes nothing: it reads again what has not changed since.
+"""
+
+from __future__ import annotations
+
+import hmac
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from psycopg import sql
+from psycopg.types.json import Jsonb
+
+from oneroof import __version__, certificate, findings, proof, tail
+from oneroof import source as sources
+from oneroof.certificate import GRAINS, TERMS, Certificate
+from oneroof.columns import is_own
+from oneroof.db import Connection, one, queries, transaction
+from oneroof.errors import Wrong
+from oneroof.fingerprint import source_hash
+from oneroof.proof import DERIVATION, INVARIANT, LEDGER, NO_DUPLICATES, NO_OMISSION, Proof, Scope
+from oneroof.reckoning import CANDIDATES
+from oneroof.source import Source
+from oneroof.tail import TIDS, Bounds
+from oneroof.walk import Progress, Walk, walking
+
+# Whoever proves at the same time may be first; then the chain is longer, and the certificate is made anew.
+ATTEMPTS = 10
+_DRIFT = (NO_DUPLICATES, INVARIANT, LEDGER, DERIVATION)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A certificate, and its number in the chain if it was stored."""
+
+    certificate: Certificate
+    sequence: int | None
+
+
+@dataclass(slots=True)
+class Again:
+    """What could be derived again of one scope: rows that have not changed since, of how many, and what disagrees."""
+
+    scope: str
+    rows: int
+    of_rows: int
+    candidates: int
+    of_candidates: int
+    disagreements: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Checked:
+    """What a certificate is worth here."""
+
+    sha256: str
+    signed: certificate.Signed
+    sequence: int | None = None
+    notes: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    scopes: list[Again] = field(default_factory=list)
+
+    @property
+    def is_well(self) -> bool:
+        return not self.problems and not any(each.disagreements for each in self.scopes)
+
+
+def keep(connection: Connection, found: Proof, *, key: Ed25519PrivateKey | None) -> Kept:
+    """Make the certificate of a proof, and store it and what it found, if this login may."""
+    document = proof.document(found, version=__version__)
+    sealed = certificate.seal(document, key=key)
+    with transaction(connection, doing="asking who may store", read_only=True):
+        (may_store,) = one(connection, queries("proof")["may_store"])
+    if not may_store:
+        return Kept(sealed, None)
+    for _ in range(ATTEMPTS):
+        with transaction(connection, doing="storing the certificate", lock_timeout=5.0, statement_timeout=5.0):
+            (sequence,) = one(connection, queries("proof")["store"], {"certificate": Jsonb(sealed)})
+            if sequence is not None:
+                for scope in found.scopes:
+                    _tell(connection, scope, sealed["sha256"])
+                return Kept(sealed, int(sequence))
+            latest = connection.execute(queries("proof")["latest"]).fetchone()
+        document["previous_sha256"] = latest[0] if latest else None
+        sealed = certificate.seal(document, key=key)
+    raise Wrong("others store certificates all the time; this one was not stored", hint="oneroof prove")
+
+
+def _tell(connection: Connection, scope: Scope, sha256: str) -> None:
+    """Raise what does not hold, and clear what holds again."""
+    by_name = {each.obligation: each for each in scope.obligations}
+    for issue, obligations, title in (
+        ("backfill_incomplete", (NO_OMISSION,), f"rows of {scope.name} are not accounted"),
+        ("governance_schema_drift", _DRIFT, f"the books of {scope.name} do not close"),
+    ):
+        broken = [by_name[name] for name in obligations if name in by_name and not by_name[name].holds]
+        subject = f"scope:{scope.name}"
+        if broken:
+            details = {each.obligation: {"violations": each.violations, "names": each.names} for each in broken}
+            details["certificate"] = {"sha256": sha256}
+            findings.raise_finding(connection, issue, subject=subject, title=title, details=details)
+        else:
+            findings.clear_finding(connection, issue, subject=subject)
+
+
+def check_file(path: Path, *, key: Ed25519PublicKey | None) -> tuple[Certificate, certificate.Signed]:
+    """A certificate whose hash and signature fit."""
+    found = certificate.read(path)
+    certificate.require_intact(found, name=str(path))
+    certificate.require_whole(found, name=str(path))
+    return found, certificate.check_signature(found, key=key, name=str(path))
+
+
+def check_here(
+    connection: Connection, found: Certificate, signed: certificate.Signed, *, progress: Progress
+) -> Checked:
+    """Whether an intact certificate is of this database and in its chain; then read again what has not changed."""
+    checked = Checked(sha256=str(found["sha256"]), signed=signed)
+    with walking(connection, doing="checking the certificate", progress=progress) as walk:
+        ((system, timeline, name, _, _, next_xid, _, _),) = walk.rows(queries("proof")["identity"])
+        of = found["database"]
+        if (str(of["system_identifier"]), of["name"]) != (system, name):
+            of_it = f"{of['name']} of the cluster {of['system_identifier']}"
+            checked.problems.append(f"it is of another database, {of_it}; this is {name} of {system}")
+            return checked
+        lowest, highest = (int(part) for part in str(found["snapshot"]).split(":")[:2])
+        _check_chain(walk, found, checked)
+        if highest > next_xid:
+            checked.problems.append("this database is older than the certificate: it was restored from before it")
+            return checked
+        if of["timeline"] != timeline:
+            checked.notes.append(
+                f"the database was restored or failed over since: timeline {of['timeline']} then, {timeline} now"
+            )
+            if checked.sequence is None:
+                return checked
+        known = {each.source_name: each for each in sources.listing(connection)}
+        for scope, terms in found["scopes"].items():
+            if scope in known:
+                checked.scopes.append(_read_again(walk, known[scope], terms, lowest))
+            else:
+                checked.notes.append(f"{scope} is no longer a source, and could not be read again")
+    return checked
+
+
+def _check_chain(walk: Walk, found: Certificate, checked: Checked) -> None:
+    rows = walk.rows(queries("proof")["chained"], {"sha256": found["sha256"]})
+    if not rows:
+        checked.problems.append("it is not in the chain of this database: it was not stored here, or the chain was cut")
+        return
+    ((checked.sequence, previous, has_predecessor),) = rows
+    if not has_predecessor or not hmac.compare_digest(str(previous), str(found["previous_sha256"])):
+        checked.problems.append("its predecessor is not the one in the chain of this database")
+
+
+def _read_again(walk: Walk, source: Source, terms: dict[str, Any], lowest: int) -> Again:
+    """The rows and candidates that are older than the snapshot: those that were there then, and are as they were."""
+    older = Bounds(frontier=None, horizon=lowest)
+    within = sql.SQL(" AND ").join([TIDS, tail.in_window(older)])
+    given = {"source": source.source_name, **older.parameters()}
+    rows = total = 0
+    counting = sql.SQL(queries("proof")["unchanged"]).format(
+        hash=source_hash(source),
+        table=source.table,
+        where=sql.SQL("{} AND NOT {}").format(within, is_own(source)),
+    )
+    for piece in walk.pieces(source.table, f"rows of {source.source_name}"):
+        ((count, fingerprint),) = walk.rows(counting, {**given, **piece})
+        rows, total = rows + count, total + int(fingerprint)
+    standing = {grain: dict.fromkeys(TERMS, 0) for grain in GRAINS}
+    statement = sql.SQL(queries("proof")["standing"]).format(where=within)
+    for piece in walk.pieces(CANDIDATES, f"candidates of {source.source_name}"):
+        for grain, verdict, count in walk.rows(statement, {**given, **piece}):
+            standing.setdefault(grain, {})[verdict] = standing.setdefault(grain, {}).get(verdict, 0) + count
+    again = Again(
+        scope=source.source_name,
+        rows=rows,
+        of_rows=terms["rows"],
+        candidates=sum(sum(each.values()) for each in standing.values()),
+        of_candidates=terms["candidates"],
+    )
+    # What changed since is not among these, so there can be fewer than it says and never more.
+    if rows > terms["rows"]:
+        again.disagreements.append(f"{rows:,} rows are older than it, and it says {terms['rows']:,}")
+    elif rows == terms["rows"] and str(total) != terms["fingerprint"]["sum"]:
+        again.disagreements.append("no row has changed since, and the fingerprint of their keys is another one")
+    for grain, verdicts in standing.items():
+        for verdict, count in verdicts.items():
+            said = terms["terms"].get(grain, {}).get(verdict, 0)
+            if count > said:
+                again.disagreements.append(
+                    f"{count:,} of grain {grain} are {verdict} since before, and it says {said:,}"
+                )
+    return again

@@ -1,0 +1,387 @@
+"""The proof of doc 31 §9: whatever is hidden, added or altered behind our back, it is found and named."""
+
+from __future__ import annotations
+
+import pytest
+from psycopg import sql
+
+from bed import connect, silent
+from inventory import claim, intake, make, settle, sweep, until_idle
+from oneroof import findings, lease, proof, source, witness
+from oneroof.db import Connection, one
+from oneroof.proof import Proof, Scope
+from oneroof.source import Source
+from oneroof.workers import candidate_scan, input_gate
+from oneroof.workers.candidate_scan import CandidateScan
+from oneroof.workers.input_gate import InputGate
+
+ROWS = 300
+BORN = """UPDATE governance_candidate_state AS c SET facts_hash = o.facts_hash, group_key = o.group_key
+          FROM governance_candidate_state AS o WHERE o.source_key = '3' AND c.source_key = '4'"""
+
+
+@pytest.fixture
+def tailed(admin: Connection) -> Source:
+    """An inventory that is swept and judged."""
+    admin.execute("DELETE FROM governance_source WHERE source_name <> 'src'")
+    tailed = make(admin)
+    admin.execute(
+        "INSERT INTO src SELECT n, now(), 'code ' || n, CASE WHEN n % 3 = 0 THEN 'born' ELSE 'grown' END"
+        f" FROM generate_series(1, {ROWS}) AS n"
+    )
+    sweep(admin, tailed, batch=100)
+    judge(admin, tailed)
+    return tailed
+
+
+def judge(admin: Connection, tailed: Source) -> None:
+    """The gate and the scan until nothing is left to do."""
+    for name, worker in ((input_gate.NAME, InputGate), (candidate_scan.NAME, CandidateScan)):
+        held = claim(admin, name)
+        until_idle(worker(admin, tailed, held))
+        lease.release(admin, held)
+
+
+def prove(admin: Connection, *, deep: bool = False, names: int = 20) -> Proof:
+    return proof.prove(admin, deep=deep, names=names, progress=silent)
+
+
+def of(found: Proof, name: str = "src") -> Scope:
+    return next(scope for scope in found.scopes if scope.name == name)
+
+
+def broken(found: Proof, name: str = "src") -> dict[str, list[str]]:
+    return {each.obligation: each.names for each in of(found, name).obligations if not each.holds}
+
+
+def behind(admin: Connection, statement: str) -> None:
+    """Do something that no trigger sees."""
+    admin.execute("SET session_replication_role = replica")
+    assert admin.execute(statement).rowcount > 0
+    admin.execute("RESET session_replication_role")
+
+
+@pytest.mark.usefixtures("tailed")
+def test_doc31_9_1_no_omission(admin: Connection) -> None:
+    """All rows accounted; a candidate that was hidden is an omission with a name and a finding, until it is back."""
+    found = prove(admin)
+    assert broken(found) == {}
+    assert found.is_balanced
+    assert (of(found).rows.rows, of(found).total) == (ROWS, ROWS)
+    behind(admin, "DELETE FROM governance_candidate_state WHERE source_key = '7'")
+    found = prove(admin)
+    assert not found.is_balanced
+    assert broken(found)["no_omission"] == ["src:code 7"]
+    assert of(found).rows.omitted.count == 1
+    witness.keep(admin, found, key=None)
+    raised = {each.issue_type for each in findings.listing(admin) if each.subject == "scope:src"}
+    assert {"backfill_incomplete", "governance_schema_drift"} <= raised
+    admin.execute("DELETE FROM governance_candidate_state WHERE source_key = '8'")
+    assert broken(prove(admin))["no_omission"] == ["src:code 7", "src:code 8"]
+    assert broken(prove(admin, names=1))["no_omission"] == ["src:code 7"]
+
+
+def test_doc31_9_1_a_source_that_was_never_swept_is_incomplete(admin: Connection) -> None:
+    """Nothing is excused before the first window has closed."""
+    found = prove(admin)
+    (rows,) = one(admin, "SELECT count(*) FROM birth_registry")
+    assert of(found, "birth_registry").rows.omitted.count == rows > 0
+    assert not found.is_balanced
+
+
+def test_doc31_9_2_no_duplicates(admin: Connection, tailed: Source) -> None:
+    """Rows that resolve to one key are one candidate, the others are accounted by it; a second candidate is found."""
+    admin.execute("INSERT INTO src VALUES (901, now(), 'code 9'), (902, now(), 'code 9')")
+    intake(admin, tailed)
+    judge(admin, tailed)
+    found = prove(admin)
+    assert broken(found) == {}
+    assert (of(found).rows.duplicates.count, of(found).rows.rows) == (2, ROWS + 2)
+    admin.execute(
+        """INSERT INTO governance_candidate_state
+             (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, verdict,
+              undecided_reason, input_quality_state)
+           SELECT 'src:another', ruleset_version, group_key, source_name, source_key, source_version, facts_hash,
+                  verdict, undecided_reason, input_quality_state
+           FROM governance_candidate_state WHERE source_key = '5'"""
+    )
+    assert broken(prove(admin))["no_duplicates"] == ["src:another"]
+
+
+@pytest.mark.usefixtures("tailed")
+def test_doc31_9_2_a_row_is_not_noted_and_a_candidate(admin: Connection) -> None:
+    """A note that another stands for a row which has a candidate of its own is one too many."""
+    admin.execute("INSERT INTO governance_duplicate VALUES ('src', '5', 'src:code 6', now())")
+    assert broken(prove(admin)) == {"no_duplicates": ["src:code 5"]}
+
+
+@pytest.mark.usefixtures("tailed")
+@pytest.mark.parametrize("grain", ["governed", "inherited", "unheard-of"])
+def test_doc31_9_3_the_invariant_closes(admin: Connection, grain: str) -> None:
+    """A total that is not the sum of the terms is drift, with a finding that goes when it closes again."""
+    admin.execute("INSERT INTO governance_ledger VALUES ('src', 'src/born', %s, 'covered', '', 3, 1)", (grain,))
+    found = prove(admin)
+    assert set(broken(found)) == {"invariant", "ledger"}
+    witness.keep(admin, found, key=None)
+    assert [each.issue_type for each in findings.listing(admin)] == ["governance_schema_drift"]
+    admin.execute("DELETE FROM governance_ledger WHERE shard = 3 AND members = 1 AND verdict = 'covered'")
+    witness.keep(admin, prove(admin), key=None)
+    assert findings.listing(admin) == []
+
+
+@pytest.mark.usefixtures("tailed")
+def test_doc31_9_3_a_verdict_that_is_no_term(admin: Connection) -> None:
+    """Whatever is none of the terms does not vanish in the sum."""
+    admin.execute("UPDATE governance_candidate_state SET verdict = 'splendid' WHERE source_key = '4'")
+    found = broken(prove(admin))
+    assert set(found) == {"invariant", "ledger"}
+    assert "src:code 4" in found["ledger"]
+
+
+@pytest.mark.usefixtures("tailed")
+def test_doc31_9_4_the_closing_ledger_is_anchored(admin: Connection) -> None:
+    """Each certificate is a snapshot of the host, an audit row, and a link of the chain."""
+    first = witness.keep(admin, prove(admin), key=None)
+    second = witness.keep(admin, prove(admin), key=None)
+    assert (first.sequence, second.certificate["previous_sha256"]) == (1, first.certificate["sha256"])
+    stored = admin.execute(
+        "SELECT metrics, scope FROM evolution_snapshots WHERE id IN (SELECT snapshot_id FROM governance_certificate)"
+        " ORDER BY id"
+    ).fetchall()
+    assert stored == [(each.certificate, "oneroof.certificate") for each in (first, second)]
+    audited = admin.execute(
+        "SELECT entity_code FROM registry_changelog WHERE entity_type = 'oneroof.certificate' ORDER BY id"
+    ).fetchall()
+    assert [code for (code,) in audited] == [each.certificate["sha256"] for each in (first, second)]
+
+
+@pytest.mark.usefixtures("tailed")
+def test_two_at_once_make_one_chain(admin: Connection) -> None:
+    """Who stores second is chained to who stored first, though both were proved after the same one."""
+    both = [prove(admin), prove(admin)]
+    first, second = (witness.keep(admin, each, key=None) for each in both)
+    assert second.certificate["previous_sha256"] == first.certificate["sha256"]
+
+
+@pytest.mark.usefixtures("tailed")
+@pytest.mark.parametrize("seen", [True, False])
+def test_an_altered_verdict_is_named(admin: Connection, seen: bool) -> None:
+    """Whether the books have followed or not."""
+    statement = (
+        "UPDATE governance_candidate_state SET verdict = 'class_0', undecided_reason = NULL WHERE source_key = '3'"
+    )
+    if seen:
+        admin.execute(statement)
+    else:
+        behind(admin, statement)
+    found = prove(admin)
+    assert "src:code 3" in broken(found)["ledger"]
+    assert ("invariant" in broken(found)) is False
+
+
+@pytest.mark.usefixtures("tailed")
+def test_two_swapped_verdicts_are_named(admin: Connection) -> None:
+    """No count has changed, and still each has not the verdict of its facts."""
+    admin.execute(
+        "UPDATE governance_fact_set SET verdict = 'orphan', undecided_reason = NULL WHERE group_key = 'src/born'"
+    )
+    admin.execute(
+        "UPDATE governance_candidate_state SET verdict = 'orphan', undecided_reason = NULL WHERE group_key = 'src/born'"
+    )
+    assert "ledger" not in broken(prove(admin))
+    behind(
+        admin,
+        """UPDATE governance_candidate_state AS c SET verdict = o.verdict, undecided_reason = o.undecided_reason
+           FROM governance_candidate_state AS o
+           WHERE c.source_key IN ('9', '11') AND o.source_key IN ('9', '11') AND c.source_key <> o.source_key""",
+    )
+    assert {"src:code 9", "src:code 11"} <= set(broken(prove(admin))["ledger"])
+    # That all of these facts were judged otherwise than the rules say is another matter, which the deep proof finds.
+    assert "src:code 12" in broken(prove(admin, deep=True, names=500))["derivation"]
+
+
+@pytest.mark.usefixtures("tailed")
+@pytest.mark.parametrize(
+    ("statement", "named"),
+    [
+        (BORN, "src:code 4"),
+        ("UPDATE governance_fact_set SET row_facts = '{\"status\": \"a\"}' WHERE group_key = 'src/born'", "src:code 3"),
+        ("UPDATE governance_fact_set SET rule_code = 'mine' WHERE group_key = 'src/born'", "src:code 3"),
+        ('UPDATE governance_class SET facts = facts || \'{"owners": {"policy": 1}}\'', "class src"),
+        ("UPDATE src SET status = 'quiet' WHERE id = 6", None),
+    ],
+)
+def test_an_altered_fact_is_named(admin: Connection, statement: str, named: str | None) -> None:
+    """By the deep proof; and a change of the host's that is not yet due is none."""
+    assert broken(prove(admin, deep=True)) == {}
+    admin.execute(statement)
+    found = broken(prove(admin, deep=True, names=ROWS))
+    assert (named in found["derivation"]) if named else found == {}
+
+
+@pytest.mark.usefixtures("tailed")
+def test_an_altered_row_behind_the_frontier_is_named(admin: Connection) -> None:
+    """A change that should have been applied and was not."""
+    admin.execute("UPDATE src SET status = 'quiet' WHERE id = 6")
+    settle(admin)
+    admin.execute("UPDATE gov_worker_cursor SET frontier = pg_snapshot_xmin(pg_current_snapshot())")
+    assert broken(prove(admin)) == {}
+    assert broken(prove(admin, deep=True)) == {"derivation": ["src:code 6"]}
+
+
+def test_an_object_of_its_own_is_derived_again(admin: Connection, tailed: Source) -> None:
+    """What is known of one object alone is judged again too."""
+    admin.execute("SELECT gov_candidates_vanish('src', '{}')")
+    admin.execute(
+        "INSERT INTO governance_object (candidate_key, facts) VALUES ('src:code 9', '{\"exception\": \"active\"}')"
+    )
+    judge(admin, tailed)
+    assert broken(prove(admin, deep=True)) == {}
+    admin.execute("UPDATE governance_object SET rule_code = 'mine'")
+    assert broken(prove(admin, deep=True)) == {"derivation": ["src:code 9"]}
+
+
+def test_what_is_not_yet_due_is_told_and_no_omission(admin: Connection, tailed: Source) -> None:
+    """Rows at or beyond the frontier await their turn; the books balance and are not complete."""
+    admin.execute("INSERT INTO src SELECT n, now(), 'code ' || n FROM generate_series(1001, 1040) AS n")
+    found = prove(admin)
+    assert (found.is_balanced, found.is_complete, of(found).rows.awaiting.count) == (True, False, 40)
+    intake(admin, tailed)
+    judge(admin, tailed)
+    assert of(prove(admin)).rows.awaiting.count == 0
+
+
+@pytest.mark.usefixtures("tailed")
+def test_rows_that_failed_are_undecided(admin: Connection) -> None:
+    """A row whose item waits or is dead is accounted by it."""
+    behind(admin, "DELETE FROM governance_candidate_state WHERE source_key IN ('5', '6')")
+    admin.execute("DELETE FROM governance_ledger")
+    admin.execute(
+        "INSERT INTO governance_ledger SELECT source_name, group_key, grain, verdict, coalesce(undecided_reason, ''),"
+        " 0, count(*) FROM governance_candidate_state GROUP BY 1, 2, 3, 4, 5"
+    )
+    for key, state, name in (("5", "waiting", "src"), ("6", "dead", "src#1/2")):
+        admin.execute(
+            "INSERT INTO governance_retry (worker_name, source_name, source_key, key_mark, row_xid, state, sqlstate,"
+            " last_error) VALUES ('gov_backfill_sweep', %s, %s, gov_key_mark(%s), 1, %s, 'XX000', 'x')",
+            (name, key, key, state),
+        )
+    found = prove(admin)
+    assert broken(found) == {}
+    assert (of(found).rows.retry.count, of(found).rows.dead_letter.count, of(found).total) == (1, 1, ROWS)
+    assert (found.is_balanced, found.is_complete) == (True, False)
+
+
+def test_what_vanished_is_named_and_a_tombstone_is_not(admin: Connection, tailed: Source) -> None:
+    """A candidate without a row is undecided until the audit knows, and does not keep the books from balancing."""
+    admin.execute("DELETE FROM src WHERE id IN (5, 6)")
+    gone = '{"state": {"gone": true}}'
+    admin.execute("INSERT INTO governance_object (candidate_key, facts) VALUES ('src:code 5', %s)", (gone,))
+    judge(admin, tailed)
+    found = prove(admin)
+    assert (broken(found), found.is_complete) == ({}, False)
+    assert (of(found).rows.vanished.names, of(found).rows.tombstones) == (["src:code 6"], 1)
+    admin.execute("INSERT INTO src VALUES (5, now(), 'code 5', 'grown')")
+    found = prove(admin)
+    assert (broken(found), of(found).rows.returned) == ({}, 1)
+
+
+@pytest.mark.usefixtures("tailed")
+@pytest.mark.parametrize(
+    ("key", "facts", "obligations"),
+    [
+        ("'no number'", "facts_hash", {"no_duplicates"}),
+        ("'99999999999'", "facts_hash", {"no_duplicates"}),
+        ("'7777'", "1", {"ledger"}),
+        ("source_key", "facts_hash", {"no_duplicates"}),
+        ("'7777'", "facts_hash", set()),
+    ],
+)
+def test_a_candidate_that_somebody_made_up(admin: Connection, key: str, facts: str, obligations: set[str]) -> None:
+    """Its key is none, it has no facts, or another has its row; else it looks like one that vanished, and is named."""
+    admin.execute(
+        f"""INSERT INTO governance_candidate_state
+              (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, verdict,
+               undecided_reason, input_quality_state)
+            SELECT 'forged', ruleset_version, group_key, source_name, {key}, source_version, {facts}, verdict,
+                   undecided_reason, input_quality_state
+            FROM governance_candidate_state WHERE source_key = '5'"""
+    )
+    found = prove(admin)
+    assert broken(found) == {name: ["forged"] for name in obligations}
+    assert found.is_complete is False
+    assert obligations or of(found).rows.vanished.names == ["forged"]
+
+
+def test_a_row_with_another_key_now_is_no_duplicate(admin: Connection, tailed: Source) -> None:
+    """The candidate at its older key has vanished, and that at its new one is accounted."""
+    admin.execute("UPDATE src SET code = 'renamed' WHERE id = 5")
+    intake(admin, tailed)
+    judge(admin, tailed)
+    found = prove(admin)
+    assert broken(found) == {}
+    assert of(found).rows.vanished.names == ["src:code 5"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "key"),
+    [
+        ("k uuid PRIMARY KEY DEFAULT gen_random_uuid(), j text DEFAULT 'x', n int", ["k"]),
+        ("k text, j int DEFAULT 7, n int, PRIMARY KEY (k, j)", ["k", "j"]),
+        ("k bigint NOT NULL, j int, n int", ["k"]),
+    ],
+)
+def test_every_kind_of_key(admin: Connection, columns: str, key: list[str]) -> None:
+    """Each is compared both ways, also where the key has several columns or no index."""
+    admin.execute("DELETE FROM governance_source")
+    admin.execute(sql.SQL("CREATE TABLE src ({})").format(sql.SQL(columns)))
+    value = {"k uuid": "gen_random_uuid()", "k text": "'key ' || n", "k bigi": "n"}[columns[:6]]
+    admin.execute(f"INSERT INTO src (k, n) SELECT {value}, n FROM generate_series(1, 50) AS n")
+    tailed = source.add(admin, "src", key=key)
+    sweep(admin, tailed, batch=20)
+    judge(admin, tailed)
+    assert broken(prove(admin, deep=True)) == {}
+    admin.execute("DELETE FROM src WHERE n = 3")
+    (hidden,) = one(admin, "SELECT max(candidate_key) FROM governance_candidate_state")
+    admin.execute("DELETE FROM governance_candidate_state WHERE candidate_key = %s", (hidden,))
+    found = prove(admin)
+    assert broken(found) == {"no_omission": [hidden]}
+    assert of(found).rows.vanished.count == 1
+
+
+@pytest.mark.usefixtures("tailed")
+def test_who_may_only_read_proves_and_stores_nothing(admin: Connection) -> None:
+    """The proof needs SELECT alone."""
+    admin.execute("SET ROLE oneroof_reader")
+    kept = witness.keep(admin, prove(admin, deep=True), key=None)
+    admin.execute("RESET ROLE")
+    assert kept.sequence is None
+    assert kept.certificate["balanced"] is True
+    assert one(admin, "SELECT count(*) FROM governance_certificate") == (0,)
+
+
+@pytest.mark.usefixtures("tailed")
+def test_one_snapshot_whatever_is_written_meanwhile(admin: Connection, installed_database: str) -> None:
+    """A batch that commits while the proof reads changes nothing of it."""
+    with connect(installed_database) as other:
+
+        def write(*_: object) -> None:
+            other.execute("INSERT INTO src SELECT max(id) + 1, now(), 'later ' || max(id) FROM src")
+            other.execute("DELETE FROM governance_candidate_state WHERE source_key = '5'")
+
+        found = proof.prove(admin, deep=True, progress=write)
+    assert found.is_balanced
+    assert of(found).rows.rows == ROWS
+    assert of(found).rows.awaiting.count == 0
+
+
+@pytest.mark.usefixtures("tailed")
+def test_the_views_say_what_the_proof_says(admin: Connection) -> None:
+    """Books and groups from the ledger alone."""
+    found = of(prove(admin))
+    row = one(admin, "SELECT total, governed, inherited, unknown FROM v_governance_books WHERE source_name = 'src'")
+    assert row == (ROWS, ROWS, 0, 0)
+    (covered, undecided) = one(admin, "SELECT covered, undecided FROM v_governance_books WHERE source_name = 'src'")
+    assert (covered, undecided) == (found.terms["governed"]["covered"], found.terms["governed"]["undecided"])
+    groups: dict[str, int] = dict(admin.execute("SELECT group_key, total FROM v_governance_group").fetchall())
+    assert groups == {"src/born": 100, "src/grown": 200}
