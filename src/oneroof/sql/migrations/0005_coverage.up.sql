@@ -81,7 +81,7 @@ CREATE TABLE public.governance_ledger (
   undecided_reason text NOT NULL,
   shard            bigint NOT NULL,
   members          bigint NOT NULL,
-  moved_at         timestamptz NOT NULL,
+  moved_at         timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (source_name, group_key, grain, verdict, undecided_reason, shard)
 );
 COMMENT ON TABLE public.governance_ledger IS 'how many candidates of each group have which verdict; the sum over shards counts';
