@@ -47,12 +47,15 @@ FROM accounted AS a WHERE NOT EXISTS (SELECT FROM src AS s WHERE s.id::text = a.
 """
 
 
-def make(admin: Connection, *, indexed: bool = True, kind: str = source.INVENTORY) -> Source:
-    """The table, empty, as a source."""
+def make(admin: Connection, *, indexed: bool = True, kind: str = source.INVENTORY, is_trusted: bool = True) -> Source:
+    """The table, empty, as a source that is trusted unless said."""
     admin.execute(TABLE)
     if indexed:
         admin.execute(INDEX)
-    return source.add(admin, "src", key=["id"], timestamp="at", ref="code", group_by=["status"], kind=kind)
+    added = source.add(admin, "src", key=["id"], timestamp="at", ref="code", group_by=["status"], kind=kind)
+    if is_trusted:
+        admin.execute("UPDATE governance_source SET trusted_at = now() WHERE source_name = 'src'")
+    return added
 
 
 def clear(admin: Connection) -> None:

@@ -122,7 +122,7 @@ def test_a_source_that_nobody_vouched_for_is_untrusted(
     admin: Connection, operator: Connection, installed_database: str
 ) -> None:
     """Its rows are candidates all the same; they count when a second person has approved (doc 32 §7)."""
-    tailed = inventory.make(admin)
+    tailed = inventory.make(admin, is_trusted=False)
     admin.execute("INSERT INTO src VALUES (1, now(), 'a')")
     judging.sweep(admin, tailed)
     judging.judge(admin, tailed)
