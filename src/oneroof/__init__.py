@@ -18,9 +18,9 @@ Imports point one way; tests/unit/test_import_direction.py has the layers:
 
     errors model moment document ← config owner_lines ← db
       ← substrate embedded approvals channels exceptions findings lease owners policy retry width
-      ← estate script gates people rules source
+      ← estate script gates people rules source vanishing
       ← migrate columns cursor batch cases guard watch
-      ← tail fingerprint ← facts known strip ranges worker control ← retries ← workers ← lane
+      ← tail fingerprint ← facts known reconcile strip ranges worker control ← retries ← workers ← lane
       ← supervisor status ← doctor ← cli
 """
 

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from bed import Bed, as_user, command, connect, eventually, spawn
-from oneroof import approvals, gates
+from oneroof import approvals, gates, supervisor
 from oneroof.db import Connection, one
 
 SEEN = "SELECT coalesce(sum(events_seen), 0) FROM gov_worker_cursor WHERE worker_name = 'gov_backfill_sweep'"
@@ -209,8 +209,7 @@ def test_what_a_run_says_elsewhere_than_on_a_terminal_is_json_lines(dsn: str) ->
     lines = [json.loads(line) for line in ran.err.splitlines()]
     assert {line["event"] for line in lines} >= {"begin", "end"}
     assert all({"timestamp", "level"} <= set(line) for line in lines)
-    names = [f"gov_{word}" for word in ("backfill_sweep", "handoff_intake")]
-    assert lines[0]["workers"] == names
+    assert lines[0]["workers"] == list(supervisor.NAMES)
 
 
 def test_a_gate_that_closes_ends_a_run_until_idle_and_is_waited_for_by_others(dsn: str) -> None:

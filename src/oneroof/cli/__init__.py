@@ -34,6 +34,7 @@ from oneroof.cli import (
     schema,
     source,
     status,
+    vanishing,
 )
 from oneroof.cli.session import ClosedPipe, Session
 from oneroof.errors import OneroofError, Usage, from_database
@@ -89,6 +90,7 @@ for name, group in (
     ("dlq", dlq.app),
     ("gate", gate.app),
     ("approvals", approvals.app),
+    ("vanishing", vanishing.app),
     ("config", config.app),
 ):
     app.add_typer(group, name=name)

@@ -13,6 +13,8 @@ BEGIN
       PERFORM public.gov_exception_ratify(p_request, p_subject);
     WHEN 'ruleset.activate' THEN
       PERFORM public.gov_ruleset_activate(p_request, (p_content ->> 'ruleset_version')::text);
+    WHEN 'vanishing.allow' THEN
+      PERFORM public.gov_vanishing_allow(p_request, p_subject, p_content);
   END CASE;
 END
 $$;

@@ -24,6 +24,13 @@ BEGIN
       IF p_content ->> 'ruleset_version' = public.gov_ruleset_active() THEN
         PERFORM public.gov_refuse('the rules as they are now are active already'::text, 'oneroof rules diff'::text);
       END IF;
+    WHEN 'vanishing.allow' THEN
+      IF NOT EXISTS (SELECT FROM public.governance_vanishing AS g
+                     WHERE g.group_key = p_subject AND g.allowed IS NULL
+                       AND p_content = jsonb_build_object('source_name', g.source_name, 'held', g.held)) THEN
+        PERFORM public.gov_refuse(format('no group %L is held with this many vanished objects', p_subject)::text,
+                                  'oneroof vanishing list'::text);
+      END IF;
     ELSE
       PERFORM public.gov_refuse(format('there is no request of kind %L', p_kind)::text, NULL::text);
   END CASE;

@@ -19,7 +19,8 @@ SELECT public.gov_fact_sets_judge(%(source)s::text, %(most)s::bigint), public.go
 SELECT c.source_key FROM public.governance_candidate_state AS c
 WHERE c.source_name = %(source)s AND c.dirty AND (c.input_quality_state = 'pending') = true
   AND NOT EXISTS (SELECT FROM public.governance_fact_set AS f WHERE f.source_name = c.source_name AND f.facts_hash = c.facts_hash)
-  AND NOT EXISTS (SELECT FROM public.governance_object AS o WHERE o.candidate_key = c.candidate_key)
+  AND NOT EXISTS (SELECT FROM public.governance_object AS o WHERE o.candidate_key = c.candidate_key
+                  AND (o.facts @> '{"state": {"gone": true}}' OR o.facts @> '{"state": {"vanished": true}}'))
 LIMIT %(most)s
 
 -- vanish --
