@@ -33,7 +33,8 @@ _CANDIDATE_TIDS = sql.SQL("c.ctid >= %(first)s::tid AND c.ctid < %(last)s::tid")
 def adding_rows(source: Source) -> sql.Composed:
     """Add the rows in a range of ctids to their buckets, but for our own and those that another row stands for."""
     hashes = sql.SQL(
-        """SELECT {hash} AS h, hash_record_extended(ROW({key}, {candidate}, {facts}, {group}, ({grain})::text), 0) AS f
+        """SELECT {hash} AS h,
+  hash_record_extended(ROW({key}, {candidate}, {facts}, {group}::text, ({grain})::text), 0) AS f
 FROM {table} AS s WHERE {tids} AND NOT {own}
   AND NOT EXISTS (SELECT FROM public.governance_duplicate AS d
                   WHERE d.source_name = %(scope)s AND d.source_key = {key})"""

@@ -8,7 +8,7 @@ import pytest
 
 import inventory
 from bed import as_user, connect, set_clock
-from oneroof import approvals, findings, lease, vanishing
+from oneroof import approvals, findings, lease, source, vanishing
 from oneroof.db import Connection, one
 from oneroof.errors import Refused
 from oneroof.source import Source
@@ -19,6 +19,9 @@ from oneroof.workers.input_gate import InputGate
 
 ROWS = 200
 COUNTS = tuple(full_audit.COUNTS.values())
+PARTITIONED = """CREATE TABLE src (id text, part text, at timestamptz, PRIMARY KEY (id, part)) PARTITION BY HASH (id);
+  CREATE TABLE src0 PARTITION OF src FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+  CREATE TABLE src1 PARTITION OF src FOR VALUES WITH (MODULUS 2, REMAINDER 1)"""
 STATE = """SELECT c.verdict, c.undecided_reason, c.dirty, c.dirty_reason, o.facts -> 'state'
 FROM governance_candidate_state AS c LEFT JOIN governance_object AS o USING (candidate_key) WHERE c.source_key = %s"""
 BOOKS = """SELECT count(*) FROM
@@ -110,6 +113,38 @@ def test_it_waits_for_the_first_sweep_and_for_its_time(admin: Connection) -> Non
     again = FullAudit(admin, made, inventory.claim(admin, full_audit.NAME))
     inventory.until_idle(again)
     assert again.audits == 1
+
+
+@pytest.mark.parametrize(
+    ("ddl", "key"),
+    [
+        ("CREATE TABLE src (id uuid PRIMARY KEY, at date)", ["id"]),
+        ("CREATE TABLE src (id text PRIMARY KEY, at timestamp)", ["id"]),
+        ("CREATE TABLE src (id text, part text, at timestamptz, PRIMARY KEY (id, part))", ["id", "part"]),
+        (PARTITIONED, ["id", "part"]),
+    ],
+)
+def test_sources_of_every_shape(admin: Connection, ddl: str, key: list[str]) -> None:
+    """Without groups or facts, with a key of several columns, in partitions: hidden, foreign and deleted are found."""
+    admin.execute(ddl)
+    made = source.add(admin, "src", key=key, timestamp="at")
+    names, values = ("id, part, at", "md5(n::text), 'p'") if len(key) > 1 else ("id, at", "md5(n::text)")
+    kind = "::uuid" if "uuid" in ddl else ""
+    admin.execute(f"INSERT INTO src ({names}) SELECT {values}{kind}, now() FROM generate_series(1, 50) AS n")
+    inventory.sweep(admin, made, batch=20)
+    inventory.intake(admin, made, batch=20)
+    judge(admin, made)
+    assert audit(admin, made) == {}
+    one_key = "SELECT min(source_key) FROM governance_candidate_state"
+    behind_its_back(admin, f"DELETE FROM governance_candidate_state WHERE source_key = ({one_key})")
+    admin.execute(
+        "INSERT INTO governance_candidate_state (candidate_key, ruleset_version, group_key, source_name, source_key,"
+        " source_version, facts_hash) VALUES ('foreign', 'none', 'src', 'src', 'no key', '3', 1)"
+    )
+    admin.execute("DELETE FROM src WHERE id = (SELECT max(id::text) FROM src)" + kind)
+    assert audit(admin, made)["vanished"] == 2
+    judge(admin, made)
+    assert audit(admin, made) == {}
 
 
 def test_a_hidden_candidate_is_written_again(admin: Connection, tailed: Source) -> None:
