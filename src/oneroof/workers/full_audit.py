@@ -107,6 +107,7 @@ class FullAudit:
             if here.rested < self.interval and not (self.at_once and self.audits == 0):
                 return NOTHING, self.run, 0
             self._execute("forget", self._given())
+            self._execute("uncount", self._given())
             return self._advance(here, {"step": STEPS[0], "counts": {}, "buckets": []}, {})
         done = self._poisoned(at, poison) if poison else self._step(at["step"])(at)
         counts = dict(Counter(at["counts"]) + Counter(done.counts))
@@ -158,7 +159,7 @@ class FullAudit:
             "candidates": self._candidates,
             "found": self._found,
             "lost": self._lost,
-            "books": lambda _: Done(None, {"groups": self._count("recount")}),
+            "books": lambda _: self._books(),
             "vanished": lambda _: self._vanished(),
             "expired": lambda _: self._expired(),
             "waiting": lambda _: self._waiting(),
@@ -189,6 +190,7 @@ class FullAudit:
         piece = self._piece(at, self._count("pages"))
         taking = self._statements.get("candidates", compose=reconcile.taking_candidates)
         self.connection.execute(taking, self._given(**piece.given))
+        self._execute("count", self._given(**piece.given))
         marked = self._execute("verdicts", self._given(**piece.given)).rowcount
         return Done(piece.then(), {"verdicts": marked})
 
@@ -232,6 +234,11 @@ class FullAudit:
         left = sorted(set(lost).difference(candidate for candidate, _ in mended))
         vanished = self._count("lose", lost=left) if left else 0
         return Done(through, {"succeeded": len(mended), "vanished": vanished})
+
+    def _books(self) -> Done:
+        """Groups that were not counted as the books have them, counted again in one snapshot with the books."""
+        (groups,) = one(self.connection, queries("audit")["miscounted"], self._given())
+        return Done(None, {"groups": self._count("recount", groups=groups) if groups else 0})
 
     def _vanished(self) -> Done:
         """What vanished is retired, or held and asked about (doc 31 §7)."""

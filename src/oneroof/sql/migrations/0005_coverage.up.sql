@@ -108,6 +108,17 @@ CREATE TABLE public.governance_audit_bucket (
 );
 COMMENT ON TABLE public.governance_audit_bucket IS 'rows less candidates, and the sum of the hashes of both, of the audit under way: nought where they agree';
 
+CREATE TABLE public.governance_audit_count (
+  source_name      text NOT NULL,
+  group_key        text NOT NULL,
+  grain            text NOT NULL,
+  verdict          text NOT NULL,
+  undecided_reason text NOT NULL,
+  members          bigint NOT NULL,
+  PRIMARY KEY (source_name, group_key, grain, verdict, undecided_reason)
+);
+COMMENT ON TABLE public.governance_audit_count IS 'candidates as the audit under way has counted them, piece by piece; what differs from the ledger is counted again at once';
+
 -- Groups of which too much vanished at once: held until two people have said that it may (doc 31 §7).
 CREATE TABLE public.governance_vanishing (
   source_name text NOT NULL,

@@ -116,8 +116,27 @@ WHERE d.source_name = %(scope)s AND d.source_key = ANY (%(keys)s::text[])
 -- unnote --
 DELETE FROM public.governance_duplicate AS d WHERE d.source_name = %(scope)s AND d.source_key = ANY (%(keys)s::text[])
 
+-- uncount --
+DELETE FROM public.governance_audit_count WHERE source_name = %(scope)s
+
+-- count --
+INSERT INTO public.governance_audit_count AS a (source_name, group_key, grain, verdict, undecided_reason, members)
+SELECT c.source_name, c.group_key, c.grain, c.verdict, coalesce(c.undecided_reason, ''), count(*)
+FROM public.governance_candidate_state AS c
+WHERE c.ctid >= %(first)s::tid AND c.ctid < %(last)s::tid AND c.source_name = %(scope)s
+GROUP BY 1, 2, 3, 4, 5
+ON CONFLICT (source_name, group_key, grain, verdict, undecided_reason) DO UPDATE SET members = a.members + excluded.members
+
+-- miscounted --
+-- Groups that were not counted as the books have them: what has moved since, and what is wrong.
+SELECT coalesce(array_agg(DISTINCT group_key), '{}')
+FROM (SELECT group_key, grain, verdict, undecided_reason, members FROM public.governance_audit_count WHERE source_name = %(scope)s) AS a
+FULL JOIN (SELECT group_key, grain, verdict, undecided_reason, sum(members) AS members FROM public.governance_ledger
+           WHERE source_name = %(scope)s GROUP BY 1, 2, 3, 4) AS l USING (group_key, grain, verdict, undecided_reason)
+WHERE coalesce(a.members, 0) <> coalesce(l.members, 0)
+
 -- recount --
-SELECT public.gov_ledger_recount(%(scope)s::text)
+SELECT public.gov_ledger_recount(%(scope)s::text, %(groups)s::text[])
 
 -- decide --
 SELECT public.gov_vanished_decide(%(scope)s::text, %(share)s::float8, %(least)s::bigint, %(batch)s::bigint)
