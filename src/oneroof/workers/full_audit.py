@@ -29,7 +29,7 @@ from oneroof.worker import NOTHING, Run, Step, fenced, isolating
 NAME = "gov_periodic_full_audit"
 BATCH = 5_000
 INTERVAL = 3_600.0
-# Pages to add up at once, and pages of candidates whose rows are looked for one by one.
+# Pages to add up at once, and pages of rows or candidates that are looked for one by one.
 PAGES = 2_048
 FEW_PAGES = 128
 # More than this share of a group, and at least so many, may not vanish at once.
@@ -196,7 +196,8 @@ class FullAudit:
 
     def _found(self, at: dict[str, Any]) -> Done:
         """Rows that are not accounted as they are; some at a time, and the same piece again until there are none."""
-        piece = self._piece(at, cursor.read_ground(self.connection, self.source).blocks)
+        blocks = cursor.read_ground(self.connection, self.source).blocks
+        piece = self._piece(at, blocks, most=FEW_PAGES * SLOTS)
         finding = self._statements.get("found", compose=lambda: reconcile.found(self.source))
         given = self._given(**piece.given, **self._suspects(at), batch=self.batch)
         rows = self.connection.execute(finding, given).fetchall()

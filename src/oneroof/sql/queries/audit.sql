@@ -53,7 +53,8 @@ SELECT r.source_key, r.candidate_key,
             WHEN (c.facts_hash, c.group_key, c.grain) <> (r.facts_hash, r.group_key, r.grain) THEN 'drifted'
             ELSE 'noted' END
 FROM ({rows}) AS r
-LEFT JOIN public.governance_candidate_state AS c ON c.candidate_key = r.candidate_key
+-- Row by row, by the index: a join would read all candidates for every piece.
+LEFT JOIN LATERAL (SELECT k.* FROM public.governance_candidate_state AS k WHERE k.candidate_key = r.candidate_key LIMIT 1) AS c ON true
 LEFT JOIN public.governance_object AS o ON o.candidate_key = c.candidate_key
 LEFT JOIN public.governance_duplicate AS d ON d.source_name = %(scope)s AND d.source_key = r.source_key
 WHERE NOT r.own
