@@ -22,6 +22,7 @@ SLOW = (
     "tests/faults",
     "tests/plans",
     "tests/db/test_attacks",
+    "tests/db/test_audit",
     "tests/db/test_estate",
     "tests/db/test_exceptions",
     "tests/db/test_four_eyes",

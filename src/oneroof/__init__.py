@@ -19,10 +19,10 @@ Imports point one way; tests/unit/test_import_direction.py has the layers:
 
     errors model moment document ← config owner_lines certificate ← db
       ← substrate embedded approvals channels exceptions findings lease owners policy retry width
-      ← estate script gates people rules source
+      ← estate script gates people rules source vanishing
       ← migrate columns cursor batch cases guard watch
-      ← tail fingerprint ← facts known strip ranges walk worker control ← retries reckoning ← workers deriving ← lane
-      ← supervisor status trace ← doctor ← proof ← witness ← cli
+      ← tail fingerprint ← facts known reconcile strip ranges walk worker control ← retries reckoning
+      ← workers deriving ← lane ← supervisor status trace ← doctor ← proof ← witness ← cli
 """
 
 __version__ = "0.1.0"

@@ -23,6 +23,7 @@ from oneroof.source import Source
 from oneroof.worker import Step
 from oneroof.workers.backfill_sweep import BackfillSweep
 from oneroof.workers.candidate_scan import CandidateScan
+from oneroof.workers.full_audit import FullAudit
 from oneroof.workers.handoff_intake import HandoffIntake
 from oneroof.workers.input_gate import InputGate
 
@@ -33,7 +34,7 @@ LONGEST_WAIT = 30.0
 PATIENCE = 60.0
 REGRESSION = "GV410"
 WORKER = "oneroof_worker"
-Worker = BackfillSweep | HandoffIntake | InputGate | CandidateScan
+Worker = BackfillSweep | HandoffIntake | InputGate | CandidateScan | FullAudit
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,11 +198,15 @@ class Lane:
     def _arrange(self, connection: Connection) -> None:
         """Take up new duties, and give up those that are gone or were changed."""
         duties = {duty.executor: duty for duty in self.plan(connection)}
+        # Whoever takes over a sick one's duty clears its finding.
+        failures: dict[str, int] = {}
         for executor in [each for each in self.executors if duties.get(each.duty.executor) != each.duty]:
             self._release(connection, executor)
             self.executors.remove(executor)
+            failures[executor.duty.executor] = executor.failures
         known = {executor.duty.executor for executor in self.executors}
-        self.executors += [Executor(duty) for name, duty in duties.items() if name not in known]
+        new = [(name, duty) for name, duty in duties.items() if name not in known]
+        self.executors += [Executor(duty, failures=failures.get(name, 0)) for name, duty in new]
 
     def _turn(self, connection: Connection, executor: Executor) -> None:
         worker, now = executor.duty.worker, time.monotonic()

@@ -22,13 +22,14 @@ from oneroof.gates import require_open
 from oneroof.lane import Duty, Lane, Report, Worker
 from oneroof.lease import Lease
 from oneroof.source import INVENTORY, Source
-from oneroof.workers import backfill_sweep, candidate_scan, handoff_intake, input_gate
+from oneroof.workers import backfill_sweep, candidate_scan, full_audit, handoff_intake, input_gate
 from oneroof.workers.backfill_sweep import BackfillSweep
 from oneroof.workers.candidate_scan import CandidateScan
+from oneroof.workers.full_audit import FullAudit
 from oneroof.workers.handoff_intake import HandoffIntake
 from oneroof.workers.input_gate import InputGate
 
-NAMES = (backfill_sweep.NAME, handoff_intake.NAME, input_gate.NAME, candidate_scan.NAME)
+NAMES = (backfill_sweep.NAME, handoff_intake.NAME, input_gate.NAME, candidate_scan.NAME, full_audit.NAME)
 REPLAN = 5.0
 Mode = Literal["for ever", "once", "until idle"]
 
@@ -44,6 +45,8 @@ class Supervisor:
     stop: threading.Event
     tell: Callable[[Report], None]
     shards: int = 1
+    # Whoever is named runs an audit, due or not.
+    named: bool = False
     seen: int = field(default=0, init=False)
     _activity: int = field(default=0, init=False)
     _control: Control = field(default_factory=Control, init=False)
@@ -160,6 +163,8 @@ class Supervisor:
         if duty.worker == candidate_scan.NAME:
             at_once = self.mode != "for ever"
             return CandidateScan(connection, duty.source, held, batch=batch, sweep_interval=interval, at_once=at_once)
+        if duty.worker == full_audit.NAME:
+            return FullAudit(connection, duty.source, held, batch=batch, interval=interval, at_once=self.named)
         # Idle is only who has closed a whole window in this run; after it the usual interval is good enough.
         at_once = self.mode == "until idle"
         return HandoffIntake(connection, duty.source, held, batch=batch, sweep_interval=interval, at_once=at_once)

@@ -30,7 +30,15 @@ LAYERS = (
         "oneroof.retry",
         "oneroof.width",
     },
-    {"oneroof.estate", "oneroof.script", "oneroof.gates", "oneroof.people", "oneroof.rules", "oneroof.source"},
+    {
+        "oneroof.estate",
+        "oneroof.script",
+        "oneroof.gates",
+        "oneroof.people",
+        "oneroof.rules",
+        "oneroof.source",
+        "oneroof.vanishing",
+    },
     {
         "oneroof.migrate",
         "oneroof.cursor",
@@ -44,6 +52,7 @@ LAYERS = (
     {
         "oneroof.facts",
         "oneroof.known",
+        "oneroof.reconcile",
         "oneroof.strip",
         "oneroof.ranges",
         "oneroof.walk",

@@ -36,6 +36,7 @@ from oneroof.cli import (
     source,
     status,
     trace,
+    vanishing,
 )
 from oneroof.cli.session import ClosedPipe, Session
 from oneroof.errors import OneroofError, Usage, from_database
@@ -91,6 +92,7 @@ for name, group in (
     ("dlq", dlq.app),
     ("gate", gate.app),
     ("approvals", approvals.app),
+    ("vanishing", vanishing.app),
     ("config", config.app),
 ):
     app.add_typer(group, name=name)

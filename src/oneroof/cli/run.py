@@ -28,7 +28,8 @@ def run(
     instance: str | None = typer.Option(None, help="A name for this process in its leases; the host's unless said."),
     shards: int = typer.Option(1, min=1, max=64, help="Sweep in so many ranges at once, each on its own connection."),
 ) -> None:
-    """Run the workers: backfill_sweep reads each inventory once, handoff_intake follows every source from there.
+    """Run the workers: backfill_sweep reads each inventory once, handoff_intake follows every source from there,
+    input_gate and candidate_scan judge, periodic_full_audit compares everything now and then, at once if it is named.
 
     Any number of processes on any number of machines may run; leases share out the work. Ctrl-C ends the batch at hand
     and gives the leases back. Needs the gate governance.workers_enabled (exit 3 with --once or --until-idle if closed).
@@ -67,6 +68,7 @@ def run(
             stop=stop,
             tell=tell,
             shards=shards,
+            named=bool(workers),
         )
         log.info("begin", workers=chosen, instance=supervisor.instance, mode=mode)
         seen = supervisor.run()

@@ -94,7 +94,11 @@ GRANT SELECT ON public.governance_class_finding TO oneroof_reader, oneroof_worke
 GRANT EXECUTE ON FUNCTION public.gov_objects_refresh(), public.gov_findings_count(text), public.gov_findings_tell(text, bigint) TO oneroof_worker;
 GRANT EXECUTE ON FUNCTION public.gov_classes_refresh(), public.gov_fact_sets_judge(text, bigint), public.gov_objects_judge(text, bigint),
   public.gov_gate_mark(text, bigint), public.gov_scan_apply(text, bigint), public.gov_scan_spread(text, bigint),
-  public.gov_scan_expire(text, bigint), public.gov_candidates_vanish(text, text[]) TO oneroof_worker;
+  public.gov_scan_expire(text, bigint), public.gov_candidates_vanish(text, text[]), public.gov_candidates_lose(text, text[]),
+  public.gov_vanished_decide(text, double precision, bigint, bigint), public.gov_ledger_recount(text, text[]) TO oneroof_worker;
+GRANT SELECT ON public.governance_audit_bucket, public.governance_audit_count TO oneroof_reader, oneroof_worker;
+GRANT INSERT, UPDATE, DELETE ON public.governance_audit_bucket, public.governance_audit_count TO oneroof_worker;
+GRANT SELECT ON public.governance_vanishing TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_console;
 
 GRANT SELECT ON public.governance_certificate, public.v_governance_books, public.v_governance_group
   TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_console;

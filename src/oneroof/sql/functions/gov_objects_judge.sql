@@ -1,4 +1,5 @@
--- Judge some of the objects of which something of their own is known and that are dirty. Their candidates are dirtied with them.
+-- Judge some of the objects of which something of their own is known and that are dirty. Their candidates are dirtied with them. One
+-- whose row has facts that nobody has met waits for them, unless it has no row.
 CREATE OR REPLACE FUNCTION public.gov_objects_judge(p_source text, p_most bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -25,11 +26,12 @@ BEGIN
           SELECT d.candidate_key FROM public.governance_candidate_state AS d
           JOIN public.governance_object AS j ON j.candidate_key = d.candidate_key
           WHERE d.source_name = p_source AND d.dirty AND j.judged_hash IS DISTINCT FROM d.facts_hash)
+          -- Only a row that is not there may be judged without its facts.
+          AND (o.facts @> '{"state": {"gone": true}}' OR o.facts @> '{"state": {"vanished": true}}'
+               OR EXISTS (SELECT FROM public.governance_fact_set AS k WHERE k.source_name = p_source AND k.facts_hash = c.facts_hash))
         LIMIT p_most FOR UPDATE OF o SKIP LOCKED) AS p
   LEFT JOIN public.governance_fact_set AS f ON f.source_name = p_source AND f.facts_hash = p.facts_hash
-  LEFT JOIN public.governance_class AS k ON k.source_name = p_source AND k.class = f.class
-  -- Only a row that is not there may be judged without its facts.
-  WHERE f.facts_hash IS NOT NULL OR p.facts @> '{"state": {"vanished": true}}' OR p.facts @> '{"state": {"gone": true}}';
+  LEFT JOIN public.governance_class AS k ON k.source_name = p_source AND k.class = f.class;
   IF v_keys IS NULL THEN
     RETURN 0;
   END IF;

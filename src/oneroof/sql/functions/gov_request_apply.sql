@@ -15,6 +15,8 @@ BEGIN
       PERFORM public.gov_ruleset_activate(p_request, (p_content ->> 'ruleset_version')::text);
     WHEN 'source.trust' THEN
       PERFORM public.gov_source_trust(p_subject);
+    WHEN 'vanishing.allow' THEN
+      PERFORM public.gov_vanishing_allow(p_request, p_subject, p_content);
   END CASE;
 END
 $$;

@@ -32,6 +32,13 @@ BEGIN
       IF EXISTS (SELECT FROM public.governance_source AS s WHERE s.source_name = p_subject AND s.trusted_at IS NOT NULL) THEN
         PERFORM public.gov_refuse(format('the source %s is trusted already', p_subject)::text, 'oneroof source list'::text);
       END IF;
+    WHEN 'vanishing.allow' THEN
+      IF NOT EXISTS (SELECT FROM public.governance_vanishing AS g
+                     WHERE g.group_key = p_subject AND g.allowed IS NULL
+                       AND p_content = jsonb_build_object('source_name', g.source_name, 'held', g.held)) THEN
+        PERFORM public.gov_refuse(format('no group %L is held with this many vanished objects', p_subject)::text,
+                                  'oneroof vanishing list'::text);
+      END IF;
     ELSE
       PERFORM public.gov_refuse(format('there is no request of kind %L', p_kind)::text, NULL::text);
   END CASE;

@@ -61,6 +61,7 @@ CREATE TABLE public.governance_object (
 COMMENT ON COLUMN public.governance_object.judged_hash IS 'the facts of its row that it was judged with';
 COMMENT ON TABLE public.governance_object IS 'the few objects of which something is known that their row and their class do not say';
 CREATE INDEX governance_object_dirty ON public.governance_object (candidate_key) WHERE is_dirty;
+CREATE INDEX governance_object_vanished ON public.governance_object (candidate_key) WHERE facts @> '{"state": {"vanished": true}}';
 
 -- Rows that resolve to the key of another row, which represents them (doc 31 §6: duplicates collapse): accounted by it.
 CREATE TABLE public.governance_duplicate (
@@ -71,6 +72,7 @@ CREATE TABLE public.governance_duplicate (
   PRIMARY KEY (source_name, source_key)
 );
 COMMENT ON TABLE public.governance_duplicate IS 'source rows that are accounted by the candidate that another row has made';
+CREATE INDEX governance_duplicate_candidate ON public.governance_duplicate (candidate_key);
 
 -- The books: moved in the transaction that moves a verdict. Writers take different shards, so that none waits for another.
 CREATE TABLE public.governance_ledger (
@@ -131,4 +133,41 @@ CREATE TABLE public.governance_certificate (
 COMMENT ON TABLE public.governance_certificate IS 'the certificates that were made here, each chained to the one before it';
 COMMENT ON COLUMN public.governance_certificate.snapshot_id IS 'the row of evolution_snapshots that holds the certificate';
 
+-- What a source has less what is accounted of it, bucket by bucket, while an audit adds it up (doc 31 §9).
+CREATE TABLE public.governance_audit_bucket (
+  source_name text NOT NULL,
+  bucket      bigint NOT NULL,
+  members     bigint NOT NULL,
+  fingerprint numeric NOT NULL,
+  PRIMARY KEY (source_name, bucket)
+);
+COMMENT ON TABLE public.governance_audit_bucket IS 'rows less candidates, and the sum of the hashes of both, of the audit under way: nought where they agree';
+
+CREATE TABLE public.governance_audit_count (
+  source_name      text NOT NULL,
+  group_key        text NOT NULL,
+  grain            text NOT NULL,
+  verdict          text NOT NULL,
+  undecided_reason text NOT NULL,
+  members          bigint NOT NULL,
+  PRIMARY KEY (source_name, group_key, grain, verdict, undecided_reason)
+);
+COMMENT ON TABLE public.governance_audit_count IS 'candidates as the audit under way has counted them, piece by piece; what differs from the ledger is counted again at once';
+
+-- Groups of which too much vanished at once: held until two people have said that it may (doc 31 §7).
+CREATE TABLE public.governance_vanishing (
+  source_name text NOT NULL,
+  group_key   text NOT NULL,
+  held        bigint NOT NULL,
+  members     bigint NOT NULL,
+  held_at     timestamptz NOT NULL,
+  request_id  bigint,
+  allowed     bigint,
+  allowed_at  timestamptz,
+  PRIMARY KEY (source_name, group_key)
+);
+COMMENT ON TABLE public.governance_vanishing IS 'groups whose vanished members are held, and how many of them two people let go';
+COMMENT ON COLUMN public.governance_vanishing.members IS 'members of the group that were not tombstones before';
+
 INSERT INTO public.governance_worker_policy (worker_name) VALUES ('gov_input_gate'), ('gov_candidate_scan');
+INSERT INTO public.governance_worker_policy (worker_name, sweep_interval) VALUES ('gov_periodic_full_audit', '1 hour');

@@ -1,0 +1,315 @@
+"""`gov_periodic_full_audit`: is what is accounted what is there (doc 31 §7 and §9, doc 39 §39.5)?
+
+A source against its candidates, both ways, the candidates against what they are judged by, and the books against a
+recount. Sums over buckets tell whether anything differs; only inside a bucket that does are keys compared. What is
+wrong is put right as a dirty mark, and comes round through the gate and the scan like any change; what is gone becomes
+a tombstone, unless too much of a group went at once (docs/explanation/audit.md). Every step is one short transaction,
+and where the audit stands is in `window_at`: whoever goes on after a crash goes on from there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from oneroof import batch, cursor, facts, findings, lease, reconcile, tail
+from oneroof.batch import Statements
+from oneroof.cursor import Cursor
+from oneroof.db import Connection, one, queries, say_now
+from oneroof.errors import OneroofError
+from oneroof.lease import Lease
+from oneroof.retry import describe
+from oneroof.source import Source
+from oneroof.tail import EPOCH, FARTHEST, SLOTS, tid
+from oneroof.width import Width
+from oneroof.worker import NOTHING, Run, Step, fenced, isolating
+
+NAME = "gov_periodic_full_audit"
+BATCH = 5_000
+INTERVAL = 3_600.0
+# Pages to add up at once, and pages of rows or candidates that are looked for one by one.
+PAGES = 2_048
+FEW_PAGES = 128
+# More than this share of a group, and at least so many, may not vanish at once.
+VANISH_SHARE = 0.1
+VANISH_LEAST = 100
+# What failed for good goes on as the intake's item, which tries it again.
+INTAKE = "gov_handoff_intake"
+STEPS = ("notes", "rows", "candidates", "found", "lost", "books", "vanished", "expired", "waiting")
+COUNTS = {
+    "missing": "repaired_missing",
+    "drifted": "repaired_drift",
+    "reborn": "reborn",
+    "duplicates": "duplicates",
+    "noted": "notes_removed",
+    "failed": "failed",
+    "succeeded": "succeeded",
+    "vanished": "vanished",
+    "retired": "retired",
+    "held": "held_groups",
+    "verdicts": "repaired_verdicts",
+    "groups": "repaired_groups",
+    "expired": "expired",
+    "waiting": "waiting_too_long",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a step did: where it goes on, or None if it is through; and the counts of it."""
+
+    at: dict[str, Any] | None
+    counts: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class FullAudit:
+    """The audit of one source. `interval` is how long one is good for; `at_once` means that the first does not wait."""
+
+    connection: Connection
+    source: Source
+    lease: Lease
+    batch: int = BATCH
+    interval: float = INTERVAL
+    at_once: bool = False
+    vanish_share: float = VANISH_SHARE
+    vanish_least: int = VANISH_LEAST
+    run: Run = field(default_factory=Run, init=False)
+    audits: int = field(default=0, init=False)
+    _statements: Statements = field(default_factory=Statements, init=False)
+    _pages: Width = field(default_factory=lambda: Width(most=PAGES * SLOTS), init=False)
+    _frontier: int = field(default=0, init=False)
+
+    @property
+    def name(self) -> str:
+        return self.source.source_name
+
+    def run_once(self) -> Step:
+        """One step of an audit that is under way or due."""
+        return isolating(self._pages, lambda: self._fenced(None), self._fenced)
+
+    def _fenced(self, poison: OneroofError | None) -> Step:
+        who = {"worker": NAME, "source": self.name, "doing": f"auditing {self.name}"}
+        step, self.run, ended = fenced(self.connection, self.lease, lambda here: self._next(here, poison), **who)
+        self.audits += ended
+        return step
+
+    def _next(self, here: Cursor, poison: OneroofError | None) -> tuple[Step, Run, int]:
+        identity = cursor.read_identity(self.connection)
+        row = self._execute("frontier", {"source": self.name, "identity": identity}).fetchone()
+        if row is None or row[0] is None or here.next_xid - row[0] > FARTHEST:
+            return NOTHING, self.run, 0
+        self._frontier = row[0]
+        at = here.window_at
+        if at is None:
+            if here.rested < self.interval and not (self.at_once and self.audits == 0):
+                return NOTHING, self.run, 0
+            self._execute("forget", self._given())
+            self._execute("uncount", self._given())
+            return self._advance(here, {"step": STEPS[0], "counts": {}, "buckets": []}, {})
+        done = self._poisoned(at, poison) if poison else self._step(at["step"])(at)
+        counts = dict(Counter(at["counts"]) + Counter(done.counts))
+        if done.at is not None:
+            return self._advance(here, {**at, **done.at, "counts": counts}, done.counts)
+        return self._go_on(here, at, counts, done)
+
+    def _go_on(self, here: Cursor, at: dict[str, Any], counts: dict[str, int], done: Done) -> tuple[Step, Run, int]:
+        """To the next step; without a difference there are no keys to compare."""
+        step = at["step"]
+        buckets = at["buckets"]
+        if step == "candidates":
+            (buckets,) = one(self.connection, queries("audit")["suspects"], self._given())
+        following = STEPS[STEPS.index(step) + 1 :]
+        if step == "candidates" and not buckets:
+            following = following[2:]
+        if following:
+            return self._advance(here, {"step": following[0], "counts": counts, "buckets": buckets}, done.counts)
+        step_done, run, _ = self._advance(here, {**at, "counts": counts}, done.counts)
+        say_now(self.connection)
+        self._execute("closed", {"worker": NAME, "source": self.name})
+        return step_done, run, 1
+
+    def _advance(self, here: Cursor, at: dict[str, Any], counts: dict[str, int]) -> tuple[Step, Run, int]:
+        # What was only seen is not written.
+        written = sum(counts.values()) - counts.get("held", 0) - counts.get("waiting", 0)
+        run = replace(
+            self.run,
+            batch_count=self.run.batch_count + 1,
+            rows_seen=self.run.rows_seen + written,
+            dirty_marked=self.run.dirty_marked + written,
+        )
+        told = {name: at["counts"].get(key, 0) for key, name in COUNTS.items()}
+        cursor.advance(
+            self.connection,
+            here,
+            at=at,
+            seen=written,
+            written=written,
+            watermark=None,
+            summary={**run.summary(), **told, "step": at["step"]},
+        )
+        return Step(seen=written, written=written, idle=False), run, 0
+
+    def _step(self, name: str) -> Callable[[dict[str, Any]], Done]:
+        steps: dict[str, Callable[[dict[str, Any]], Done]] = {
+            "notes": self._notes,
+            "rows": self._rows,
+            "candidates": self._candidates,
+            "found": self._found,
+            "lost": self._lost,
+            "books": lambda _: self._books(),
+            "vanished": lambda _: self._vanished(),
+            "expired": lambda _: self._expired(),
+            "waiting": lambda _: self._waiting(),
+        }
+        return steps[name]
+
+    def _notes(self, at: dict[str, Any]) -> Done:
+        """Notes of rows that another stands for: those that are no longer right go, and their rows are looked at."""
+        given = {"after": at.get("after", ""), "batch": self.batch}
+        keys = [key for (key,) in self._execute("notes", self._given(**given))]
+        torn = reconcile.tear(self.connection, self.source, keys) if keys else 0
+        return Done({"after": keys[-1]} if len(keys) == self.batch else None, {"noted": torn})
+
+    def _rows(self, at: dict[str, Any]) -> Done:
+        """Add up what the source has."""
+        ground = cursor.read_ground(self.connection, self.source)
+        if at.get("files", ground.files) != ground.files:
+            # A rewrite has moved rows to where the walk has been.
+            self._execute("forget", self._given())
+            at = {}
+        piece = self._piece(at, ground.blocks)
+        adding = self._statements.get("rows", compose=lambda: reconcile.adding_rows(self.source))
+        self.connection.execute(adding, self._given(**piece.given))
+        return Done(piece.then(files=ground.files))
+
+    def _candidates(self, at: dict[str, Any]) -> Done:
+        """Take away what is accounted; and see whether verdicts are those of what they are judged by."""
+        piece = self._piece(at, self._count("pages"))
+        taking = self._statements.get("candidates", compose=reconcile.taking_candidates)
+        self.connection.execute(taking, self._given(**piece.given))
+        self._execute("count", self._given(**piece.given))
+        marked = self._execute("verdicts", self._given(**piece.given)).rowcount
+        return Done(piece.then(), {"verdicts": marked})
+
+    def _found(self, at: dict[str, Any]) -> Done:
+        """Rows that are not accounted as they are; some at a time, and the same piece again until there are none."""
+        blocks = cursor.read_ground(self.connection, self.source).blocks
+        piece = self._piece(at, blocks, most=FEW_PAGES * SLOTS)
+        finding = self._statements.get("found", compose=lambda: reconcile.found(self.source))
+        given = self._given(**piece.given, **self._suspects(at), batch=self.batch)
+        rows = self.connection.execute(finding, given).fetchall()
+        what: dict[str, list[str]] = {name: [] for name in ("missing", "drifted", "reborn", "duplicates", "noted")}
+        for key, _, kind in rows:
+            what[kind].append(key)
+        reconcile.mend(self.connection, self.source, what["missing"] + what["drifted"], reason="audit_drift")
+        heirs = [candidate for _, candidate, kind in rows if kind == "reborn"]
+        reconcile.mend(self.connection, self.source, what["reborn"], reason="source_row_reborn", heirs=heirs)
+        # A row that has a candidate of its own has no note; of several with one key the first has it.
+        self._unnote(what["noted"] + what["drifted"] + what["reborn"] + what["missing"])
+        doubtful = what["duplicates"] + what["reborn"] + what["missing"]
+        if doubtful:
+            noting = batch.noting_duplicates(tail.item_rows(self.source)).as_bytes(None)
+            batch.put(self.connection, self.source, noting, {"keys": doubtful})
+        counts = {name: len(keys) for name, keys in what.items()}
+        again = len(rows) == self.batch
+        return Done({"tid": piece.first} if again else piece.then(), counts)
+
+    def _lost(self, at: dict[str, Any]) -> Done:
+        """Candidates without their row: another row that it stood for takes its place, or it has vanished."""
+        piece = self._piece(at, self._count("pages"), most=FEW_PAGES * SLOTS)
+        asking = self._statements.get("accounted", compose=reconcile.accounted)
+        rows = self.connection.execute(asking, self._given(**piece.given, **self._suspects(at))).fetchall()
+        through = piece.then()
+        candidates, keys = [row[0] for row in rows], [row[1] for row in rows]
+        lost = reconcile.lost(self.connection, self.source, candidates, keys, frontier=self._frontier) if rows else []
+        if not lost:
+            return Done(through)
+        heirs = dict(self._execute("heirs", self._given(lost=lost)).fetchall())
+        mended = reconcile.mend(
+            self.connection, self.source, list(heirs.values()), reason="audit_successor", heirs=list(heirs)
+        )
+        self._unnote([key for _, key in mended])
+        left = sorted(set(lost).difference(candidate for candidate, _ in mended))
+        vanished = self._count("lose", lost=left) if left else 0
+        return Done(through, {"succeeded": len(mended), "vanished": vanished})
+
+    def _books(self) -> Done:
+        """Groups that were not counted as the books have them, counted again in one snapshot with the books."""
+        (groups,) = one(self.connection, queries("audit")["miscounted"], self._given())
+        return Done(None, {"groups": self._count("recount", groups=groups) if groups else 0})
+
+    def _vanished(self) -> Done:
+        """What vanished is retired, or held and asked about (doc 31 §7)."""
+        retired = self._count("decide", share=self.vanish_share, least=self.vanish_least, batch=self.batch)
+        if retired:
+            return Done({}, {"retired": retired})
+        return Done(None, {"held": self._count("held")})
+
+    def _expired(self) -> Done:
+        """Verdicts whose time is over and that nobody has expired."""
+        expired = facts.call(self.connection, "expire", self.source, most=self.batch)
+        return Done({} if expired else None, {"expired": expired})
+
+    def _waiting(self) -> Done:
+        """Whether candidates wait longer for their verdict than allowed."""
+        waiting, limit = one(self.connection, queries("audit")["waiting"], self._given())
+        subject = lease.executor_name("gov_candidate_scan", self.name)
+        if waiting:
+            title = f"candidates of {self.name} wait longer for their verdict than {limit}"
+            details = {"source": self.name, "limit": limit}
+            findings.raise_finding(self.connection, "scan_lag", subject=subject, title=title, details=details)
+        else:
+            findings.clear_finding(self.connection, "scan_lag", subject=subject)
+        return Done(None, {"waiting": waiting})
+
+    def _poisoned(self, at: dict[str, Any], poison: OneroofError) -> Done:
+        """A row that cannot be mended, alone at last, becomes an item of the intake."""
+        if at["step"] != "found":
+            raise poison
+        piece = self._piece(at, cursor.read_ground(self.connection, self.source).blocks)
+        who = {"worker": INTAKE, "source": self.name, "cursor": None, "keep": batch.FORGET, **describe(poison)}
+        given = {**piece.given, **self._suspects(at), **who}
+        staging = batch.staging(reconcile.bare(self.source)).as_bytes(None)
+        staged = batch.apply(self.connection, self.source, staging, given)
+        return Done(piece.then(), {"failed": staged.written})
+
+    def _piece(self, at: dict[str, Any], blocks: int, *, most: int | None = None) -> Piece:
+        first = at.get("tid", 0)
+        last = first + min(self._pages.now, most or self._pages.now)
+        return Piece(first, last, last if last < blocks * SLOTS else None)
+
+    def _suspects(self, at: dict[str, Any]) -> dict[str, Any]:
+        return {"buckets": at["buckets"], "horizon": str(self._frontier % EPOCH)}
+
+    def _unnote(self, keys: list[str]) -> None:
+        if keys:
+            self._execute("unnote", self._given(keys=keys))
+
+    def _execute(self, what: str, given: dict[str, Any]) -> Any:
+        return self.connection.execute(queries("audit")[what], given)
+
+    def _count(self, what: str, **given: Any) -> int:
+        return int(one(self.connection, queries("audit")[what], self._given(**given))[0])
+
+    def _given(self, **given: Any) -> dict[str, Any]:
+        return {"scope": self.name, **given}
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A range of ctids, as numbers, and where the next one begins, if there is one."""
+
+    first: int
+    last: int
+    next: int | None
+
+    @property
+    def given(self) -> dict[str, str]:
+        return {"first": tid(self.first), "last": tid(self.last)}
+
+    def then(self, **more: str) -> dict[str, Any] | None:
+        """Where the walk goes on, if it does."""
+        return None if self.next is None else {"tid": self.next, **more}

@@ -1,0 +1,387 @@
+"""The audit: what was hidden, added or changed behind oneroof's back is found and put right (doc 31 §7 and §9)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import inventory
+from bed import as_user, connect, set_clock
+from oneroof import approvals, findings, lease, source, vanishing
+from oneroof.db import Connection, one
+from oneroof.errors import Refused
+from oneroof.source import Source
+from oneroof.workers import candidate_scan, full_audit, input_gate
+from oneroof.workers.candidate_scan import CandidateScan
+from oneroof.workers.full_audit import FullAudit
+from oneroof.workers.input_gate import InputGate
+
+ROWS = 200
+COUNTS = tuple(full_audit.COUNTS.values())
+PARTITIONED = """CREATE TABLE src (id text, part text, at timestamptz, PRIMARY KEY (id, part)) PARTITION BY HASH (id);
+  CREATE TABLE src0 PARTITION OF src FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+  CREATE TABLE src1 PARTITION OF src FOR VALUES WITH (MODULUS 2, REMAINDER 1)"""
+STATE = """SELECT c.verdict, c.undecided_reason, c.dirty, c.dirty_reason, o.facts -> 'state'
+FROM governance_candidate_state AS c LEFT JOIN governance_object AS o USING (candidate_key) WHERE c.source_key = %s"""
+BOOKS = """SELECT count(*) FROM
+  (SELECT group_key, grain, verdict, coalesce(undecided_reason, '') AS reason, count(*) AS n
+   FROM governance_candidate_state WHERE source_name = 'src' GROUP BY 1, 2, 3, 4) AS c
+  FULL JOIN (SELECT group_key, grain, verdict, undecided_reason AS reason, sum(members) AS n FROM governance_ledger
+             WHERE source_name = 'src' GROUP BY 1, 2, 3, 4 HAVING sum(members) <> 0) AS l
+    USING (group_key, grain, verdict, reason)
+WHERE c.n IS DISTINCT FROM l.n"""
+
+
+@pytest.fixture
+def tailed(admin: Connection) -> Source:
+    """200 rows of one group, swept, judged, and with the tail behind them."""
+    made = inventory.make(admin)
+    admin.execute(
+        "INSERT INTO src SELECT n, now() - interval '1 hour', 'code ' || n FROM generate_series(1, %s) AS n", (ROWS,)
+    )
+    inventory.sweep(admin, made, batch=100)
+    inventory.intake(admin, made, batch=100)
+    judge(admin, made)
+    return made
+
+
+def judge(connection: Connection, tailed: Source) -> None:
+    """Gate and scan until neither has anything left."""
+    for _ in range(3):
+        for worker, name in ((InputGate, input_gate.NAME), (CandidateScan, candidate_scan.NAME)):
+            held = inventory.claim(connection, name)
+            inventory.until_idle(worker(connection, tailed, held))
+            lease.release(connection, held)
+
+
+def audit(connection: Connection, tailed: Source, *, batch: int = 1_000) -> dict[str, int]:
+    """An audit from its beginning to its end, due or not; what it counted, but for what is nought."""
+    held = inventory.claim(connection, full_audit.NAME)
+    inventory.until_idle(FullAudit(connection, tailed, held, batch=batch, at_once=True))
+    lease.release(connection, held)
+    summary: dict[str, Any] = one(
+        connection, "SELECT last_run_summary FROM gov_worker_cursor WHERE worker_name = %s", (full_audit.NAME,)
+    )[0]
+    return {name: summary[name] for name in COUNTS if summary[name]}
+
+
+def behind_its_back(admin: Connection, statement: str) -> int:
+    """What a superuser can do: no trigger sees it."""
+    with admin.transaction():
+        admin.execute("SET LOCAL session_replication_role = replica")
+        return admin.execute(statement).rowcount
+
+
+def state(admin: Connection, key: int | str) -> tuple[Any, ...]:
+    return tuple(one(admin, STATE, (str(key),)))
+
+
+def versions(admin: Connection) -> list[tuple[Any, ...]]:
+    return admin.execute(
+        "SELECT candidate_key, xmin::text, ctid::text FROM governance_candidate_state ORDER BY 1"
+    ).fetchall()
+
+
+def is_well(admin: Connection, tailed: Source) -> bool:
+    """The books close, every row is accounted once, and another audit finds nothing."""
+    return one(admin, BOOKS)[0] == 0 and not inventory.wrong(admin, gone=True) and audit(admin, tailed) == {}
+
+
+def test_nothing_wrong_changes_nothing(admin: Connection, tailed: Source) -> None:
+    """No candidate is written, however often it is looked."""
+    before = versions(admin)
+    assert audit(admin, tailed) == {}
+    assert audit(admin, tailed, batch=7) == {}
+    assert versions(admin) == before
+    assert one(admin, BOOKS)[0] == 0
+
+
+def test_it_waits_for_the_first_sweep_and_for_its_time(admin: Connection) -> None:
+    """Nothing before the first window is closed; then once; then again after the interval."""
+    made = inventory.make(admin)
+    admin.execute("INSERT INTO src VALUES (1, now(), 'one')")
+    held = inventory.claim(admin, full_audit.NAME)
+    assert FullAudit(admin, made, held, at_once=True).run_once().idle
+    inventory.sweep(admin, made)
+    worker = FullAudit(admin, made, held)
+    inventory.until_idle(worker)
+    assert worker.audits == 1
+    assert FullAudit(admin, made, held).run_once().idle
+    set_clock(admin, "61 minutes")
+    inventory.run_out(admin)
+    again = FullAudit(admin, made, inventory.claim(admin, full_audit.NAME))
+    inventory.until_idle(again)
+    assert again.audits == 1
+
+
+@pytest.mark.parametrize(
+    ("ddl", "key"),
+    [
+        ("CREATE TABLE src (id uuid PRIMARY KEY, at date)", ["id"]),
+        ("CREATE TABLE src (id text PRIMARY KEY, at timestamp)", ["id"]),
+        ("CREATE TABLE src (id text, part text, at timestamptz, PRIMARY KEY (id, part))", ["id", "part"]),
+        (PARTITIONED, ["id", "part"]),
+    ],
+)
+def test_sources_of_every_shape(admin: Connection, ddl: str, key: list[str]) -> None:
+    """Without groups or facts, with a key of several columns, in partitions: hidden, foreign and deleted are found."""
+    admin.execute(ddl)
+    made = source.add(admin, "src", key=key, timestamp="at")
+    names, values = ("id, part, at", "md5(n::text), 'p'") if len(key) > 1 else ("id, at", "md5(n::text)")
+    kind = "::uuid" if "uuid" in ddl else ""
+    admin.execute(f"INSERT INTO src ({names}) SELECT {values}{kind}, now() FROM generate_series(1, 50) AS n")
+    inventory.sweep(admin, made, batch=20)
+    inventory.intake(admin, made, batch=20)
+    judge(admin, made)
+    assert audit(admin, made) == {}
+    one_key = "SELECT min(source_key) FROM governance_candidate_state"
+    behind_its_back(admin, f"DELETE FROM governance_candidate_state WHERE source_key = ({one_key})")
+    admin.execute(
+        "INSERT INTO governance_candidate_state (candidate_key, ruleset_version, group_key, source_name, source_key,"
+        " source_version, facts_hash) VALUES ('foreign', 'none', 'src', 'src', 'no key', '3', 1)"
+    )
+    admin.execute("DELETE FROM src WHERE id = (SELECT max(id::text) FROM src)" + kind)
+    assert audit(admin, made)["vanished"] == 2
+    judge(admin, made)
+    assert audit(admin, made) == {}
+
+
+def test_a_hidden_candidate_is_written_again(admin: Connection, tailed: Source) -> None:
+    """Deleted without the books noticing: both are put right."""
+    behind_its_back(admin, "DELETE FROM governance_candidate_state WHERE source_key = '7'")
+    assert one(admin, BOOKS)[0] == 1
+    assert audit(admin, tailed) == {"repaired_missing": 1, "repaired_groups": 1}
+    assert state(admin, 7)[2:4] == (True, "audit_missing")
+    judge(admin, tailed)
+    assert state(admin, 7)[:3] == state(admin, 8)[:3]
+    assert is_well(admin, tailed)
+
+
+def test_all_candidates_gone(admin: Connection, tailed: Source) -> None:
+    """In batches smaller than what is missing."""
+    assert behind_its_back(admin, "DELETE FROM governance_candidate_state") == ROWS
+    assert audit(admin, tailed, batch=30)["repaired_missing"] == ROWS
+    judge(admin, tailed)
+    assert is_well(admin, tailed)
+
+
+@pytest.mark.parametrize("key", ["1000", "no number at all"])
+def test_a_foreign_candidate_is_retired(admin: Connection, tailed: Source, key: str) -> None:
+    """One that no row has made, whatever its key says, becomes a tombstone."""
+    admin.execute(
+        "INSERT INTO governance_candidate_state (candidate_key, ruleset_version, group_key, source_name, source_key,"
+        " source_version, facts_hash) VALUES ('src:foreign', 'none', 'src/born', 'src', %s, '3', 1)",
+        (key,),
+    )
+    assert audit(admin, tailed) == {"vanished": 1, "retired": 1, "repaired_verdicts": 1}
+    judge(admin, tailed)
+    assert state(admin, key)[:3] == ("retired", None, False)
+    assert is_well(admin, tailed)
+
+
+def test_an_altered_verdict_is_judged_again(admin: Connection, tailed: Source) -> None:
+    """Whoever altered it, with the books or behind them."""
+    right = state(admin, 5)
+    admin.execute("UPDATE governance_candidate_state SET verdict = 'covered' WHERE source_key = '5'")
+    behind_its_back(admin, "UPDATE governance_candidate_state SET verdict = 'orphan' WHERE source_key = '6'")
+    assert audit(admin, tailed) == {"repaired_verdicts": 2, "repaired_groups": 1}
+    assert state(admin, 5)[3] == "audit_verdict"
+    judge(admin, tailed)
+    assert state(admin, 5) == state(admin, 6) == right
+    assert is_well(admin, tailed)
+
+
+@pytest.mark.parametrize("change", ["facts_hash = 1", "group_key = 'src/other'", "grain = 'inherited'"])
+def test_altered_facts_are_read_again(admin: Connection, tailed: Source, change: str) -> None:
+    """What a candidate says of its row is what the row says."""
+    right = state(admin, 5)
+    behind_its_back(admin, f"UPDATE governance_candidate_state SET {change} WHERE source_key = '5'")
+    assert audit(admin, tailed)["repaired_drift"] == 1
+    assert state(admin, 5)[3] == "audit_drift"
+    judge(admin, tailed)
+    assert state(admin, 5) == right
+    assert is_well(admin, tailed)
+
+
+def test_what_is_beyond_the_frontier_is_not_its_business(admin: Connection, tailed: Source) -> None:
+    """A row that the intake has not read is no omission."""
+    admin.execute("INSERT INTO src VALUES (1000, now(), 'new')")
+    admin.execute("UPDATE src SET status = 'changed' WHERE id = 3")
+    assert audit(admin, tailed) == {}
+    inventory.intake(admin, tailed)
+    judge(admin, tailed)
+    assert is_well(admin, tailed)
+
+
+def test_a_deleted_row_is_a_tombstone_and_its_return_is_known(admin: Connection, tailed: Source) -> None:
+    """Retired and kept; when it is there again it is judged again, and that it was gone stays known."""
+    admin.execute("DELETE FROM src WHERE id = 9")
+    assert audit(admin, tailed) == {"vanished": 1, "retired": 1}
+    assert state(admin, 9)[2:4] == (True, "source_row_gone")
+    judge(admin, tailed)
+    assert state(admin, 9)[:3] == ("retired", None, False)
+    assert is_well(admin, tailed)
+
+    admin.execute("INSERT INTO src VALUES (9, now(), 'code 9')")
+    inventory.intake(admin, tailed)
+    assert state(admin, 9)[0] == "retired"
+    assert audit(admin, tailed) == {"reborn": 1}
+    assert state(admin, 9)[3] == "source_row_reborn"
+    judge(admin, tailed)
+    verdict, reason, dirty, _, known = state(admin, 9)
+    assert (verdict, reason, dirty) == state(admin, 10)[:3]
+    assert known == {"gone": False, "vanished": False, "reborn": True}
+    (types,) = one(admin, "SELECT finding_types FROM governance_object WHERE candidate_key = 'src:code 9'")
+    assert "resurrected_object" in types
+    assert is_well(admin, tailed)
+
+
+def test_a_return_with_other_facts_is_seen_by_the_gate(admin: Connection, tailed: Source) -> None:
+    """The intake sees the change before any audit: the end is the same, with facts that nobody had met."""
+    admin.execute("DELETE FROM src WHERE id = 9")
+    audit(admin, tailed)
+    judge(admin, tailed)
+    admin.execute("INSERT INTO src VALUES (9, now(), 'code 9', 'revived')")
+    inventory.intake(admin, tailed)
+    judge(admin, tailed)
+    assert state(admin, 9)[:3] == state(admin, 10)[:3]
+    assert state(admin, 9)[4] == {"gone": False, "vanished": False, "reborn": True}
+    assert is_well(admin, tailed)
+
+
+def test_a_return_under_another_key(admin: Connection, tailed: Source) -> None:
+    """The object is the candidate key: a new row takes the place of the old one, dead or alive."""
+    admin.execute("DELETE FROM src WHERE id IN (9, 10)")
+    audit(admin, tailed)
+    judge(admin, tailed)
+    admin.execute("INSERT INTO src VALUES (1009, now(), 'code 9')")
+    admin.execute("DELETE FROM src WHERE id = 11")
+    admin.execute("INSERT INTO src VALUES (1011, now(), 'code 11')")
+    inventory.intake(admin, tailed)
+    assert audit(admin, tailed) == {"reborn": 1, "duplicates": 1, "succeeded": 1}
+    judge(admin, tailed)
+    assert state(admin, 1009)[4]["reborn"] is True
+    assert state(admin, 1011)[:3] == state(admin, 12)[:3]
+    assert is_well(admin, tailed)
+
+
+def test_duplicates_are_noted_and_succeed(admin: Connection, tailed: Source) -> None:
+    """A second row of an object is accounted by the first, and takes its place when that goes."""
+    admin.execute("INSERT INTO src VALUES (1001, now(), 'code 1'), (1002, now(), 'code 2')")
+    inventory.intake(admin, tailed)
+    admin.execute("DELETE FROM governance_duplicate")
+    assert audit(admin, tailed) == {"duplicates": 2}
+    assert audit(admin, tailed) == {}
+    admin.execute("DELETE FROM src WHERE id IN (1, 1002)")
+    assert audit(admin, tailed) == {"notes_removed": 1, "succeeded": 1}
+    judge(admin, tailed)
+    assert state(admin, 1001)[:3] == state(admin, 3)[:3]
+    assert one(admin, "SELECT count(*) FROM governance_duplicate") == (0,)
+    assert is_well(admin, tailed)
+
+
+def test_a_renamed_object_leaves_a_tombstone(admin: Connection, tailed: Source) -> None:
+    """Its row is another object now."""
+    admin.execute("UPDATE src SET code = 'renamed' WHERE id = 4")
+    inventory.intake(admin, tailed)
+    assert audit(admin, tailed) == {"vanished": 1, "retired": 1}
+    judge(admin, tailed)
+    found = admin.execute("SELECT candidate_key, verdict FROM governance_candidate_state WHERE source_key = '4'")
+    assert dict(found.fetchall()) == {"src:code 4": "retired", "src:renamed": state(admin, 5)[0]}
+    assert audit(admin, tailed) == {}
+
+
+def test_many_at_once_are_held_until_two_people_let_them_go(
+    admin: Connection, tailed: Source, installed_database: str
+) -> None:
+    """150 of 200: undecided and a finding; another person's approval retires as many, and no more."""
+    admin.execute("DELETE FROM src WHERE id <= 150")
+    assert audit(admin, tailed) == {"vanished": 150, "held_groups": 1}
+    judge(admin, tailed)
+    assert state(admin, 1)[:3] == ("undecided", "vanished", False)
+    held = next(each for each in findings.listing(admin) if each.issue_type == "mass_vanishing")
+    assert held.details == {"source": "src", "group": "src/born", "vanished": 150, "members": 200}
+    assert audit(admin, tailed) == {"held_groups": 1}
+
+    with (
+        connect(as_user(installed_database, "requester")) as asking,
+        connect(as_user(installed_database, "approver")) as deciding,
+    ):
+        early = vanishing.request(asking, "src/born", reason="moved away")
+        with pytest.raises(Refused):
+            approvals.decide(asking, early, "approved")
+        # One more: nobody has agreed to that.
+        admin.execute("DELETE FROM src WHERE id = 151")
+        assert audit(admin, tailed) == {"vanished": 1, "held_groups": 1}
+        with pytest.raises(Refused, match="this many"):
+            approvals.decide(deciding, early, "approved")
+        request = vanishing.request(asking, "src/born", reason="moved away")
+        approvals.decide(deciding, request, "approved")
+    assert audit(admin, tailed, batch=40) == {"retired": 151}
+    judge(admin, tailed)
+    assert state(admin, 1)[:3] == state(admin, 151)[:3] == ("retired", None, False)
+    assert not [each for each in findings.listing(admin) if each.issue_type == "mass_vanishing"]
+    assert vanishing.listing(admin) == []
+    assert is_well(admin, tailed)
+
+
+def test_what_was_held_and_is_back_was_never_gone(admin: Connection, tailed: Source) -> None:
+    """Nothing was retired, so nothing is resurrected; the finding closes."""
+    admin.execute("CREATE TABLE aside AS SELECT * FROM src WHERE id <= 150")
+    admin.execute("DELETE FROM src WHERE id <= 150")
+    audit(admin, tailed)
+    judge(admin, tailed)
+    admin.execute("INSERT INTO src SELECT * FROM aside")
+    inventory.intake(admin, tailed)
+    assert audit(admin, tailed)["reborn"] == 150
+    judge(admin, tailed)
+    assert state(admin, 1)[:3] == state(admin, 200)[:3]
+    assert state(admin, 1)[4] == {"vanished": False}
+    assert is_well(admin, tailed)
+    assert not [each for each in findings.listing(admin) if each.issue_type == "mass_vanishing"]
+
+
+def test_a_failed_row_is_left_to_its_item(admin: Connection, tailed: Source) -> None:
+    """It is accounted by the item; where that is missing too, the audit makes one."""
+    admin.execute("INSERT INTO src VALUES (1000, now(), %s)", (inventory.POISON,))
+    inventory.intake(admin, tailed)
+    assert audit(admin, tailed) == {}
+    admin.execute("DELETE FROM governance_retry")
+    assert audit(admin, tailed) == {"failed": 1}
+    assert one(admin, "SELECT count(*) FROM governance_retry WHERE source_key = '1000'") == (1,)
+    assert is_well(admin, tailed)
+
+
+def test_a_killed_audit_goes_on_where_it_was(admin: Connection, tailed: Source) -> None:
+    """After any number of steps another instance goes on, and what was found is counted once."""
+    behind_its_back(admin, "DELETE FROM governance_candidate_state WHERE source_key IN ('7', '8', '9')")
+    admin.execute("DELETE FROM src WHERE id = 20")
+    steps, audits = 0, 0
+    while not audits:
+        inventory.run_out(admin)
+        worker = FullAudit(admin, tailed, inventory.claim(admin, full_audit.NAME), batch=2)
+        assert not worker.run_once().idle
+        steps, audits = steps + 1, worker.audits
+    assert steps > 8
+    (summary,) = one(admin, "SELECT last_run_summary FROM gov_worker_cursor WHERE worker_name = %s", (full_audit.NAME,))
+    found = {name: summary[name] for name in COUNTS if summary[name]}
+    assert found == {"repaired_missing": 3, "repaired_groups": 1, "vanished": 1, "retired": 1}
+    inventory.run_out(admin)
+    judge(admin, tailed)
+    assert is_well(admin, tailed)
+
+
+def test_time_and_lag(admin: Connection, tailed: Source) -> None:
+    """Verdicts past their time are expired; candidates that wait too long are a finding until they have waited."""
+    admin.execute("UPDATE governance_candidate_state SET stale_after = now() - interval '1 day' WHERE source_key = '1'")
+    admin.execute(
+        "UPDATE governance_candidate_state SET dirty = true, dirtied_at = now() - interval '1 day'"
+        " WHERE source_key = '2'"
+    )
+    found = audit(admin, tailed)
+    assert (found["expired"], found["waiting_too_long"]) == (1, 1)
+    assert [each.issue_type for each in findings.listing(admin)] == ["scan_lag"]
+    judge(admin, tailed)
+    assert is_well(admin, tailed)
+    assert findings.listing(admin) == []
