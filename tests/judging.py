@@ -77,7 +77,10 @@ def judge(connection: Connection, tailed: Source, *, batch: int = 500) -> None:
             lease.release(connection, held)
         if not one(connection, "SELECT EXISTS (SELECT FROM governance_candidate_state WHERE dirty)")[0]:
             return
-    raise AssertionError("ten rounds, and something is dirty")
+    left = connection.execute(
+        "SELECT candidate_key, dirty_reason, input_quality_state FROM governance_candidate_state WHERE dirty"
+    )
+    raise AssertionError(f"ten rounds, and something is dirty: {left.fetchmany(3)}")
 
 
 def check(connection: Connection) -> None:

@@ -9,7 +9,9 @@ AS $$
     ORDER BY c.stale_after LIMIT p_most FOR UPDATE SKIP LOCKED
   ), expired AS (
     UPDATE public.governance_candidate_state AS c
-    SET verdict = 'stale', undecided_reason = NULL, input_quality_state = 'stale', stale_after = NULL, dirty = true, dirty_reason = coalesce(c.dirty_reason, 'ttl_expired'),
+    SET verdict = 'stale', undecided_reason = NULL,
+        -- What waits for the gate goes on waiting for it.
+        input_quality_state = CASE c.input_quality_state WHEN 'pending' THEN 'pending' ELSE 'stale' END, stale_after = NULL, dirty = true, dirty_reason = coalesce(c.dirty_reason, 'ttl_expired'),
         dirtied_at = coalesce(c.dirtied_at, public.gov_now()), updated_at = public.gov_now()
     FROM picked AS p WHERE c.candidate_key = p.candidate_key
     RETURNING 1
