@@ -19,8 +19,8 @@ from oneroof import deriving, doctor
 from oneroof import source as sources
 from oneroof.certificate import GRAINS, TERMS
 from oneroof.db import Connection, queries
-from oneroof.fingerprint import bucket, candidate_hash
-from oneroof.reckoning import CANDIDATES, Buckets, Frontier, Named, Reckoning, reckon
+from oneroof.fingerprint import bucket
+from oneroof.reckoning import CANDIDATES, Buckets, Frontier, Named, Reckoning, kept_hash, reckon
 from oneroof.source import INVENTORY, Source
 from oneroof.walk import LONGEST, Progress, Walk, walking
 
@@ -245,7 +245,7 @@ def _prove(
 def _no_omission(found: Reckoning) -> Obligation:
     """Obligation 1: whatever has no candidate is explained, and nothing is left over."""
     lost = abs(found.unexplained)
-    names = found.omitted.names + ([f"{lost:,} rows that no key tells"] if lost else [])
+    names = sorted(found.omitted.names) + ([f"{lost:,} rows that no key tells"] if lost else [])
     return Obligation(NO_OMISSION, found.omitted.count + lost, names)
 
 
@@ -293,7 +293,7 @@ def _read_ledger(walk: Walk) -> dict[str, dict[Book, int]]:
 def _recount(walk: Walk, *, names: int) -> _Books:
     """Every candidate once: its fingerprint, what the ledger counts it as, and whether its facts have its verdict."""
     books = _Books()
-    hashing = sql.SQL(queries("proof")["buckets"]).format(bucket=bucket(sql.SQL("h.h")), hash=candidate_hash())
+    hashing = sql.SQL(queries("proof")["buckets"]).format(bucket=bucket(sql.SQL("h.h")), hash=kept_hash("c"))
     for piece in walk.pieces(CANDIDATES, "candidates"):
         for name, number, members, fingerprint in walk.rows(hashing, piece):
             books.buckets[name].add(number, members, fingerprint)

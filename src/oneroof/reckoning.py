@@ -3,7 +3,8 @@
 Rows and candidates are compared by fingerprints, bucket by bucket, and inside a bucket that differs by their keys:
 first each row that has no candidate is explained or is an omission; then, where that does not account for the whole
 difference, each candidate that has no row. The key of a candidate follows from its row, so both sides are looked up by
-an index and neither has to be held.
+an index and neither has to be held. A fingerprint is of both keys, the row's and the candidate's, so that neither can
+be altered alone.
 
 Where all buckets are equal no key is held twice. The rows of a source have each key once, so a second candidate of one
 would have to stand in the place of another that is missing, with the very same sum of 64-bit hashes.
@@ -23,7 +24,7 @@ from psycopg import sql
 from oneroof import tail
 from oneroof.columns import candidate_key, is_own, key_text
 from oneroof.db import queries
-from oneroof.fingerprint import BUCKETS, bucket, buried, candidate_hash, in_source, represented, source_hash
+from oneroof.fingerprint import BUCKETS, bucket
 from oneroof.source import Source
 from oneroof.tail import TIDS, Bounds
 from oneroof.walk import Walk
@@ -31,6 +32,7 @@ from oneroof.walk import Walk
 CANDIDATES = sql.Identifier("public", "governance_candidate_state")
 # Pages at once where each row is looked up.
 PAGES = 512
+NOTES = 20_000
 _BITS = {"smallint": 15, "integer": 31, "bigint": 63}
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,18})")
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -129,17 +131,20 @@ def reckon(walk: Walk, source: Source, candidates: Buckets, frontier: Frontier, 
     """Compare a source with its candidates; `names` is how many keys to name of each kind."""
     who = {"source": source.source_name}
     there = Buckets()
-    statement = in_source(source, where=TIDS)
+    hashes = sql.SQL("SELECT {} AS h FROM {} AS s WHERE {} AND NOT {}")
+    statement = _fingerprints(hashes.format(row_hash(source), source.table, TIDS, is_own(source)))
     for piece in walk.pieces(source.table, f"rows of {source.source_name}"):
         _fill(there, walk.rows(statement, piece))
     stood_for, gone = Buckets(), Buckets()
-    _fill(stood_for, walk.rows(represented(), who))
-    _fill(gone, walk.rows(buried(), who))
+    for kind, buckets, of in (("represented", stood_for, "d"), ("buried", gone, "c")):
+        kept = sql.SQL(queries("proof")[kind]).format(hash=kept_hash(of))
+        _fill(buckets, walk.rows(_fingerprints(kept), who))
     living = candidates.plus(gone, sign=-1)
     found = Reckoning(fingerprint=there, candidates=candidates.members, tombstones=gone.members)
     differing = there.differing(living.plus(stood_for))
     found.duplicates.count = stood_for.members - sum(stood_for.count[number] for number in differing)
     if differing:
+        _check_notes(walk, source, found, differing, names=names)
         lone = _rows_alone(walk, source, found, frontier, differing, names=names)
         rest = set(there.plus(lone, sign=-1).differing(living)).intersection(differing)
         if rest:
@@ -148,6 +153,21 @@ def reckon(walk: Walk, source: Source, candidates: Buckets, frontier: Frontier, 
         # Rows that share a key and resolve to one candidate are taken for one.
         found.duplicates.count += found.unexplained
     return found
+
+
+def _check_notes(walk: Walk, source: Source, found: Reckoning, buckets: list[int], *, names: int) -> None:
+    """A row that is noted as another's must not have a candidate of its own."""
+    statement = sql.SQL(queries("proof")["notes"]).format(bucket=bucket(kept_hash("d")))
+    rows = sql.SQL("SELECT r.candidate_key, r.source_key FROM ({}) AS r").format(tail.item_rows(source))
+    given = {"source": source.source_name, "buckets": buckets, "most": NOTES}
+    after = ""
+    while noted := walk.rows(statement, {**given, "after": after}):
+        after = noted[-1][0]
+        keys = [key for (key,) in noted if _could_be_key(source, key)]
+        there = walk.rows(rows, {"keys": keys}) if keys else []
+        pairs = {"candidates": [of for of, _ in there], "keys": [key for _, key in there]}
+        some = [of for (of,) in walk.rows(queries("proof")["mine"], {**given, **pairs})]
+        found.noted.add(len(some), some, most=names)
 
 
 def _rows_alone(
@@ -161,10 +181,9 @@ def _rows_alone(
         "dead": found.dead_letter,
         "awaiting": found.awaiting,
         "omitted": found.omitted,
-        "noted": found.noted,
     }
     beyond, bounds = is_beyond(walk, source, frontier)
-    hashed = source_hash(source)
+    hashed = row_hash(source)
     statement = sql.SQL(queries("proof")["rows_alone"]).format(
         key=key_text(source),
         candidate=candidate_key(source),
@@ -180,14 +199,13 @@ def _rows_alone(
     for piece in walk.pieces(source.table, f"rows of {source.source_name} that stand alone", pages=PAGES):
         for kind, number, count, fingerprint, some in walk.rows(statement, {**given, **piece}):
             kinds[kind].add(count, some, most=names)
-            if kind != "noted":
-                lone.add(number, count, fingerprint)
+            lone.add(number, count, fingerprint)
     return lone
 
 
 def _candidates_alone(walk: Walk, source: Source, found: Reckoning, buckets: list[int], *, names: int) -> None:
     """Look for the row of each candidate: it is there, it is known to be gone, it has vanished, or another has it."""
-    hashed = candidate_hash()
+    hashed = kept_hash("c")
     statement = sql.SQL(queries("proof")["candidates_alone"]).format(bucket=bucket(hashed), tids=_OF_CANDIDATES)
     resolved = sql.SQL("SELECT r.source_key, r.candidate_key, r.source_version::text FROM ({}) AS r WHERE NOT r.own")
     lookup = resolved.format(tail.item_rows(source))
@@ -221,6 +239,24 @@ def _candidates_alone(walk: Walk, source: Source, found: Reckoning, buckets: lis
         for candidate, others in suspects.items():
             kind = found.doubled if held.intersection(others) else found.vanished
             kind.add(1, [candidate], most=names)
+
+
+def row_hash(source: Source) -> sql.Composed:
+    """The hash of a source row and the candidate it is, over the alias `s`."""
+    return _hash(candidate_key(source), key_text(source))
+
+
+def kept_hash(alias: str) -> sql.Composed:
+    """The same of what was kept of a row: a candidate, or a note that another stands for it."""
+    return _hash(sql.SQL(f"{alias}.candidate_key"), sql.SQL(f"{alias}.source_key"))
+
+
+def _hash(candidate: sql.Composable, key: sql.Composable) -> sql.Composed:
+    return sql.SQL("hashtextextended({}, hashtextextended({}, 0))").format(candidate, key)
+
+
+def _fingerprints(hashes: sql.Composed) -> sql.Composed:
+    return sql.SQL(queries("proof")["fingerprints"]).format(bucket=bucket(sql.SQL("e.h")), hashes=hashes)
 
 
 def is_beyond(walk: Walk, source: Source, frontier: Frontier) -> tuple[sql.Composable, Bounds]:

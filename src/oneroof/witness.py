@@ -21,9 +21,8 @@ from oneroof.certificate import GRAINS, TERMS, Certificate
 from oneroof.columns import is_own
 from oneroof.db import Connection, one, queries, transaction
 from oneroof.errors import Wrong
-from oneroof.fingerprint import source_hash
 from oneroof.proof import DERIVATION, INVARIANT, LEDGER, NO_DUPLICATES, NO_OMISSION, Proof, Scope
-from oneroof.reckoning import CANDIDATES
+from oneroof.reckoning import CANDIDATES, row_hash
 from oneroof.source import Source
 from oneroof.tail import TIDS, Bounds
 from oneroof.walk import Progress, Walk, walking
@@ -164,7 +163,7 @@ def _read_again(walk: Walk, source: Source, terms: dict[str, Any], lowest: int) 
     given = {"source": source.source_name, **older.parameters()}
     rows = total = 0
     counting = sql.SQL(queries("proof")["unchanged"]).format(
-        hash=source_hash(source),
+        hash=row_hash(source),
         table=source.table,
         where=sql.SQL("{} AND NOT {}").format(within, is_own(source)),
     )

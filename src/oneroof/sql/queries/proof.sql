@@ -26,6 +26,19 @@ FROM (SELECT c.source_name, {hash} AS h FROM public.governance_candidate_state A
       WHERE c.ctid >= %(first)s::tid AND c.ctid < %(last)s::tid) AS h
 GROUP BY 1, 2
 
+-- fingerprints --
+SELECT {bucket}::int, count(*), sum(e.h) FROM ({hashes}) AS e GROUP BY 1
+
+-- represented --
+SELECT {hash} AS h FROM public.governance_duplicate AS d WHERE d.source_name = %(source)s
+
+-- buried --
+-- Candidates whose rows are known to be gone.
+SELECT {hash} AS h FROM public.governance_object AS o
+JOIN public.governance_candidate_state AS c ON c.candidate_key = o.candidate_key
+WHERE c.source_name = %(source)s
+  AND (o.facts @> '{{"state": {{"gone": true}}}}' OR o.facts @> '{{"state": {{"vanished": true}}}}')
+
 -- recount --
 -- The candidates of a range of pages by what the ledger counts; and those that have another verdict than what they were judged
 -- by. A dirty one, and one whose facts are being judged anew, may have an older verdict.
@@ -49,8 +62,8 @@ FROM (
 GROUP BY 1, 2, 3, 4, 5
 
 -- rows_alone --
--- Rows of a range of pages, in some buckets, that have no candidate of their own, by what accounts for them; and those that have one
--- and are noted as another's all the same. Looked up row by row, by indexes.
+-- Rows of a range of pages, in some buckets, that have no candidate of their own, by what accounts for them. Looked up row by
+-- row, by indexes.
 WITH row AS MATERIALIZED (
   SELECT {key} AS source_key, {candidate} AS candidate_key, {hash} AS h, {beyond} AS is_beyond FROM {table} AS s WHERE {where}
 ), held AS MATERIALIZED (
@@ -58,20 +71,26 @@ WITH row AS MATERIALIZED (
                FROM public.governance_candidate_state AS c WHERE c.candidate_key = w.candidate_key) AS is_mine
   FROM row AS w
 ), told AS MATERIALIZED (
-  SELECT h.candidate_key, h.h, CASE
-    WHEN h.is_mine
-    THEN (SELECT 'noted' FROM public.governance_duplicate AS d WHERE d.source_name = %(source)s AND d.source_key = h.source_key)
-    ELSE coalesce(
+  SELECT h.candidate_key, h.h, coalesce(
       (SELECT i.state FROM public.governance_retry AS i
        WHERE i.key_mark = public.gov_key_mark(h.source_key) AND i.source_key = h.source_key AND i.state IN ('waiting', 'dead')
          AND split_part(i.source_name, '#', 1) = %(source)s
        ORDER BY i.row_xid DESC LIMIT 1),
-      CASE WHEN h.is_mine = false THEN 'duplicate' WHEN h.is_beyond THEN 'awaiting' ELSE 'omitted' END)
-  END AS kind
-  FROM held AS h
+      CASE WHEN h.is_mine = false THEN 'duplicate' WHEN h.is_beyond THEN 'awaiting' ELSE 'omitted' END) AS kind
+  FROM held AS h WHERE h.is_mine IS NOT TRUE
 )
 SELECT r.kind, {bucket}::int, count(*), sum(r.h), (array_agg(left(r.candidate_key, 500) ORDER BY r.candidate_key COLLATE "C"))[1:%(names)s]
-FROM told AS r WHERE r.kind IS NOT NULL GROUP BY 1, 2
+FROM told AS r GROUP BY 1, 2
+
+-- notes --
+-- Notes in some buckets that another stands for a row.
+SELECT d.source_key FROM public.governance_duplicate AS d
+WHERE d.source_name = %(source)s AND d.source_key > %(after)s AND {bucket} = ANY (%(buckets)s::bigint[]) ORDER BY d.source_key LIMIT %(most)s
+
+-- mine --
+SELECT c.candidate_key FROM unnest(%(candidates)s::text[], %(keys)s::text[]) AS w (candidate_key, source_key)
+JOIN public.governance_candidate_state AS c ON c.candidate_key = w.candidate_key AND c.source_key = w.source_key
+WHERE c.source_name = %(source)s
 
 -- candidates_alone --
 SELECT c.candidate_key, c.source_key, c.source_version::text,
