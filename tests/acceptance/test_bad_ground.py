@@ -161,6 +161,10 @@ def test_demo_from_nothing_twice_and_anew(home: Path) -> None:
     first = command("demo", "--rows", "2000", "--once", "--json", env=env)
     assert first.code == 0, first.err
     assert first.json["well"] is True
+    assert first.json["balanced"] is True
+    scopes = [first.json[when]["scopes"]["birth_registry"] for when in ("before", "after")]
+    assert all(scope["undecided"] == 0 for scope in (books for scope in scopes for books in scope["terms"].values()))
+    assert first.json["after"]["previous_sha256"] == first.json["before"]["sha256"]
     opened = {
         gate["gate_key"]: (gate["requested_by"], gate["approved_by"]) for gate in first.json["gates"] if gate["is_open"]
     }

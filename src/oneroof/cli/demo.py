@@ -12,18 +12,23 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
-from oneroof import approvals, gates, migrate, owners
+from oneroof import approvals, certificate, gates, migrate, owners, proof, witness
 from oneroof import doctor as examination
 from oneroof.cli.doctor import show
+from oneroof.cli.prove import show as show_books
 from oneroof.cli.session import Session, table
 from oneroof.db import Connection, inspect, one, saying
 from oneroof.errors import HeldElsewhere, Refused
 from oneroof.estate.build import DEFAULT_ROWS, DEFAULT_SEED, build
+from oneroof.estate.live import live
 from oneroof.estate.mark import built
 from oneroof.estate.owners import owners_file
 from oneroof.lane import Report
 from oneroof.supervisor import Supervisor, worker_names
+from oneroof.witness import Kept
 
+# How fast the estate lives while it is shown, and for how long.
+CHANGES, SECONDS = 300.0, 4.0
 GATES = ("governance.workers_enabled", "governance.emit_enabled")
 
 
@@ -36,8 +41,8 @@ def demo(
     rows: int = typer.Option(DEFAULT_ROWS, min=1, help="Births in the estate."),
     once: bool = typer.Option(False, "--once", help="End when everything has been shown."),
 ) -> None:
-    """Show oneroof on the embedded server: estate, install, gates opened by two people, owners, the first
-    sweep, examination.
+    """Show oneroof on the embedded server: estate, install, gates opened by two people, owners, a verdict for
+    every object, the proof; then the estate changes, is absorbed, and the books close again.
 
     A second run finds what the first one built and goes on from there; other --rows build it anew.
     """
@@ -73,24 +78,35 @@ def demo(
         session.say(f"2. oneroof {'installed' if changed else 'was installed'}: additive, nothing of the host altered")
         _open_gates(session)
         _import_owners(session, connection)
-        seen = _sweep(session, connection)
+        started = time.monotonic()
+        seen = _work(session, connection, worker_names([]))
+        session.say(f"5. workers: {seen:,} rows in {time.monotonic() - started:.1f} s, each with its verdict")
+        first = _prove(session, connection)
+        session.say("6. the books, closed in one snapshot")
+        session.show(lambda out: show_books(out, first.certificate))
+        _change(session, connection)
+        second = _prove(session, connection)
+        session.say(f"8. the books after that, certificate {second.sequence}, chained to {first.sequence}")
         report = examination.examine(connection)
         state = gates.listing(connection)
     columns = ["gate", "open", "asked by", "approved by", "meaning"]
     cells = [(g.gate_key, g.is_open, g.requested_by, g.approved_by, g.description) for g in state]
 
     def human(out: Console) -> None:
+        show_books(out, second.certificate)
         out.print(table(columns, cells))
         show(out, report)
 
-    session.emit({"rows": rows, "seen": seen, "gates": state, "well": report.well, "checks": report.checks}, human)
-    if not report.well:
+    balanced = bool(first.certificate["balanced"] and second.certificate["balanced"])
+    document = {"rows": rows, "seen": seen, "gates": state, "well": report.well, "checks": report.checks}
+    session.emit({**document, "balanced": balanced, "before": first.certificate, "after": second.certificate}, human)
+    if not (report.well and balanced):
         raise typer.Exit(1)
 
 
-def _sweep(session: Session, connection: Connection) -> int:
-    """Every birth into a candidate row, and whatever changed since the last time."""
-    started, swept = time.monotonic(), 0
+def _work(session: Session, connection: Connection, workers: list[str], *, named: bool = False) -> int:
+    """Some workers until there is nothing left to do; rows seen."""
+    swept = 0
     with session.meter("workers") as meter:
 
         def tell(report: Report) -> None:
@@ -102,15 +118,54 @@ def _sweep(session: Session, connection: Connection) -> int:
         (rows_of,) = one(connection, "SELECT greatest(count(*), 1) FROM public.birth_registry")
         supervisor = Supervisor(
             dial=lambda: session.dial(session.embedded.dsn()),
-            workers=worker_names([]),
+            workers=workers,
+            named=named,
             instance="demo",
             mode="until idle",
             stop=threading.Event(),
             tell=tell,
         )
-        seen = supervisor.run()
-    session.say(f"5. workers: {seen:,} rows swept in {time.monotonic() - started:.1f} s, each into a candidate row")
-    return seen
+        return supervisor.run()
+
+
+def _change(session: Session, connection: Connection) -> None:
+    """Let the host live for some seconds while the workers run, and then let them finish; what was deleted, the audit
+    finds.
+    """
+    over = threading.Event()
+    following = Supervisor(
+        dial=lambda: session.dial(session.embedded.dsn()),
+        workers=worker_names([]),
+        instance="demo",
+        mode="for ever",
+        stop=over,
+        tell=lambda _: None,
+    )
+    thread = threading.Thread(target=following.run, name="workers")
+    thread.start()
+    try:
+        with session.meter("the estate lives") as meter:
+            done = live(
+                session.connect(session.embedded.dsn()),
+                rate=CHANGES,
+                seconds=SECONDS,
+                on_tick=lambda counts: meter("changes", counts.issued, round(CHANGES * SECONDS)),
+            )
+    finally:
+        over.set()
+        thread.join()
+    _work(session, connection, worker_names([]))
+    _work(session, connection, worker_names(["periodic_full_audit"]), named=True)
+    _work(session, connection, worker_names([]))
+    kinds = ("births", "certifications", "retirements", "deletions")
+    told = ", ".join(f"{getattr(done, kind):,} {kind}" for kind in kinds)
+    session.say(f"7. the estate changed: {told}; absorbed, and the deleted are tombstones")
+
+
+def _prove(session: Session, connection: Connection) -> Kept:
+    with session.meter("proving") as meter:
+        found = proof.prove(connection, deep=False, progress=meter)
+    return witness.keep(connection, found, key=certificate.private_key(session.settings.signing_key))
 
 
 def _open_gates(session: Session) -> None:

@@ -54,7 +54,7 @@ def prove(
     kept = witness.keep(connection, found, key=key)
     if out is not None:
         certificate.write(kept.certificate, out)
-    session.emit(kept.certificate, lambda paper: _show(paper, kept.certificate))
+    session.emit(kept.certificate, lambda paper: show(paper, kept.certificate))
     if kept.sequence is None:
         session.say("this login may not write: no certificate and no finding was stored")
     else:
@@ -94,7 +94,7 @@ def merge(ctx: typer.Context, files: list[Path] = FILES) -> None:
         raise typer.Exit(1)
 
 
-def _show(paper: Console, found: Certificate) -> None:
+def show(paper: Console, found: Certificate) -> None:
     paper.print(_books(found["scopes"]))
     for name, scope in found["scopes"].items():
         told = {

@@ -126,6 +126,11 @@ class Session:
         else:
             human(Paper(stderr=False))
 
+    def show(self, human: Callable[[Console], None]) -> None:
+        """Something for a person before the result."""
+        if not self.as_json:
+            human(Paper(stderr=False))
+
     def fail(self, error: OneroofError) -> int:
         """Say what happened and what helps; answer the exit code."""
         if self.as_json:
