@@ -20,7 +20,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from bench import again, backfill, backlog, estate, frontier, idle, memory, tail
+from bench import again, backfill, backlog, coverage, estate, frontier, idle, memory, tail
 from bench.figure import Figure
 from bench.ground import Trial
 from oneroof import __version__
@@ -32,6 +32,7 @@ SERVER = {"track_commit_timestamp": "on"}
 BENCHES: dict[str, Callable[[Trial], list[Figure]]] = {
     "estate": estate.run,
     "backfill": backfill.run,
+    "coverage": coverage.run,
     "memory": memory.run,
     "again": again.run,
     "frontier": frontier.run,

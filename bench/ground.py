@@ -102,7 +102,8 @@ class Ground:
         self.admin.execute(
             f"TRUNCATE {CANDIDATES}, public.governance_open_row, public.gov_worker_cursor, public.governance_retry,"
             " public.governance_fact_set, public.governance_class, public.governance_ledger,"
-            " public.governance_verdict_history, public.governance_duplicate, public.governance_class_finding"
+            " public.governance_verdict_history, public.governance_duplicate, public.governance_class_finding,"
+            " public.governance_object, public.governance_audit_bucket, public.governance_audit_count"
         )
         self.admin.execute("CHECKPOINT")
 
@@ -116,8 +117,10 @@ class Ground:
             seconds += self.run([backfill_sweep.NAME], shards=shards)
         raise AssertionError("the sweep does not come to its end")
 
-    def run(self, workers: list[str], *, shards: int = 1, tell: Callable[[Report], None] = silent) -> float:
-        """Seconds of a run of some workers until idle."""
+    def run(
+        self, workers: list[str], *, shards: int = 1, named: bool = False, tell: Callable[[Report], None] = silent
+    ) -> float:
+        """Seconds of a run of some workers until idle; `named` runs an audit that is not due."""
         supervisor = Supervisor(
             dial=self.dial,
             workers=workers,
@@ -126,6 +129,7 @@ class Ground:
             stop=threading.Event(),
             tell=tell,
             shards=shards,
+            named=named,
         )
         began = monotonic()
         supervisor.run()
