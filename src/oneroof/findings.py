@@ -63,13 +63,13 @@ def count_open(connection: Connection) -> int:
     return int(count)
 
 
-def listing(connection: Connection, *, limit: int = 500) -> list[Finding]:
-    """The open ones, the worst first; `count_open` says whether the limit left any out."""
+def listing(connection: Connection, *, bucket: str | None = None, limit: int = 500) -> list[Finding]:
+    """The open ones, the worst first, of one bucket if it is named; `count_open` says whether any were left out."""
     with (
         transaction(connection, doing="listing findings", read_only=True, statement_timeout=5),
         connection.cursor(row_factory=class_row(Finding)) as cursor,
     ):
-        return cursor.execute(queries("findings")["open"], {"limit": limit}).fetchall()
+        return cursor.execute(queries("findings")["open"], {"limit": limit, "bucket": bucket}).fetchall()
 
 
 def _storable(value: Any) -> Any:

@@ -64,12 +64,32 @@ class HorizonStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class Books:
+    """How many objects of a source have which verdict, both grains together, from the ledger."""
+
+    source_name: str
+    total: int
+    governed: int
+    inherited: int
+    covered: int
+    orphan: int
+    approved_exception: int
+    retired: int
+    stale: int
+    deferred_birth: int
+    class_0: int
+    undecided: int
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
-    """How everything is, in one snapshot's time."""
+    """How everything is, in one snapshot's time. Where nobody owns anything, the verdicts that need an owner wait."""
 
     workers: list[WorkerStatus]
     depth: Depth
     horizon: HorizonStatus
+    books: list[Books]
+    has_owners: bool
 
     @property
     def is_well(self) -> bool:
@@ -86,7 +106,10 @@ def read(connection: Connection) -> Status:
             (depth,) = cursor.execute(named["depth"]).fetchall()
         with connection.cursor(row_factory=class_row(HorizonStatus)) as cursor:
             (horizon,) = cursor.execute(named["horizon"]).fetchall()
-    return Status(workers=workers, depth=depth, horizon=horizon)
+        with connection.cursor(row_factory=class_row(Books)) as cursor:
+            books = cursor.execute(named["books"]).fetchall()
+        (has_owners,) = one(connection, named["has_owners"])
+    return Status(workers=workers, depth=depth, horizon=horizon, books=books, has_owners=has_owners)
 
 
 def rows_to_sweep(connection: Connection) -> int:

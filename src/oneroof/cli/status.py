@@ -9,6 +9,7 @@ from rich.text import Text
 from oneroof import findings
 from oneroof import status as reads
 from oneroof import watch as watching
+from oneroof.certificate import TERMS
 from oneroof.cli.session import Session, stop_on_signal, table
 from oneroof.db import Connection
 from oneroof.errors import Unavailable, Wrong, printable
@@ -41,10 +42,28 @@ def status(ctx: typer.Context) -> None:
 
 
 def show(out: Console, found: Status) -> None:
-    """The workers as a table, then what waits, then the horizon."""
+    """The workers as a table, then the verdicts, then what waits, then the horizon."""
     columns = ["worker", "source", "state", "phase", "rows", "lag s", "frontier s", "xids", "batches"]
     columns += ["waiting", "dead", "last run", "owner", "pinned by"]
     out.print(table(columns, [_row(w) for w in found.workers]) if found.workers else "no worker has run yet")
+    if found.books:
+        terms = [
+            "covered",
+            "orphan",
+            "approved_exception",
+            "retired",
+            "stale",
+            "deferred_birth",
+            "class_0",
+            "undecided",
+        ]
+        cells = [
+            (b.source_name, f"{b.total:,}", f"{b.governed:,}", *(f"{getattr(b, term):,}" for term in TERMS))
+            for b in found.books
+        ]
+        out.print(table(["source", "objects", "governed", *(term.replace("_", " ") for term in TERMS)], cells))
+    if not found.has_owners:
+        out.print("nobody owns anything yet: verdicts that need an owner wait (oneroof owners import FILE)")
     d, h = found.depth, found.horizon
     dirty, stale = (f"more than {MOST:,}" if count > MOST else f"{count:,}" for count in (d.dirty, d.stale))
     out.print(f"depth: {dirty} dirty, {stale} past their time, {d.waiting:,} waiting, {d.dead:,} dead letters")
@@ -90,7 +109,8 @@ def watch(
     session: Session = ctx.obj
     connection = session.connect_installed()
     seen = watching.watch(connection) if once else _keep_watching(session, connection)
-    open_now = findings.listing(connection) if once else []
+    # What is wrong with the objects is for their owners; this is about the workers.
+    open_now = findings.listing(connection, bucket="silent_fail") if once else []
     session.emit(
         {"raised": seen.raised, "cleared": seen.cleared, "open": seen.open, "findings": open_now},
         lambda out: _tell(out, seen, open_now),

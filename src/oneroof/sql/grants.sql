@@ -73,7 +73,7 @@ GRANT SELECT ON public.v_finding, public.v_governance_depth, public.v_horizon, p
   TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_console;
 GRANT SELECT ON public.v_active_ownership, public.v_collection_owner, public.v_object_effective_owner, public.v_candidate_class,
   public.v_exception, public.v_exception_effective TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver;
-GRANT SELECT ON public.v_collection_owner, public.v_exception TO oneroof_console;
+GRANT SELECT ON public.v_active_ownership, public.v_collection_owner, public.v_exception TO oneroof_console;
 GRANT EXECUTE ON FUNCTION public.gov_known_classes() TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_console;
 
 GRANT SELECT ON public.governance_rule, public.governance_ruleset, public.governance_ruleset_rule

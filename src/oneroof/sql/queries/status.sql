@@ -10,6 +10,16 @@ SELECT dirty, stale, waiting, dead FROM public.v_governance_depth
 -- horizon --
 SELECT horizon, horizon_xids, pinned_by, pinned_seconds FROM public.v_horizon
 
+-- books --
+SELECT source_name, total, governed, inherited, covered + inherited_covered AS covered, orphan + inherited_orphan AS orphan,
+       approved_exception + inherited_approved_exception AS approved_exception, retired + inherited_retired AS retired,
+       stale + inherited_stale AS stale, deferred_birth + inherited_deferred_birth AS deferred_birth,
+       class_0 + inherited_class_0 AS class_0, undecided + inherited_undecided AS undecided
+FROM public.v_governance_books ORDER BY source_name
+
+-- has_owners --
+SELECT EXISTS (SELECT FROM public.v_active_ownership)
+
 -- to_sweep --
 SELECT greatest(coalesce(sum(greatest(k.reltuples, 0)), 0)::bigint - coalesce(sum(d.seen), 0)::bigint, 0)
 FROM public.governance_source AS g
