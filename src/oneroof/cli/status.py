@@ -47,16 +47,6 @@ def show(out: Console, found: Status) -> None:
     columns += ["waiting", "dead", "last run", "owner", "pinned by"]
     out.print(table(columns, [_row(w) for w in found.workers]) if found.workers else "no worker has run yet")
     if found.books:
-        terms = [
-            "covered",
-            "orphan",
-            "approved_exception",
-            "retired",
-            "stale",
-            "deferred_birth",
-            "class_0",
-            "undecided",
-        ]
         cells = [
             (b.source_name, f"{b.total:,}", f"{b.governed:,}", *(f"{getattr(b, term):,}" for term in TERMS))
             for b in found.books
