@@ -56,7 +56,8 @@ ACCOUNTS = f"""SELECT (SELECT count(*) FROM birth_registry) AS rows,
 LEASES = "SELECT count(*) FROM queue_heartbeat WHERE executor_name LIKE 'gov%' AND lease_owner <> ''"
 # A shard is a source of its own name, `birth_registry#1/2`.
 SEEN = """SELECT coalesce(sum(events_seen), 0)::bigint FROM gov_worker_cursor
-          WHERE split_part(source_name, '#', 1) = 'birth_registry'"""
+          WHERE worker_name IN ('gov_backfill_sweep', 'gov_handoff_intake')
+            AND split_part(source_name, '#', 1) = 'birth_registry'"""
 CLOSED = """SELECT count(*) > 0 AND bool_and(window_horizon IS NULL AND frontier IS NOT NULL) FROM gov_worker_cursor
             WHERE worker_name = 'gov_backfill_sweep' AND split_part(source_name, '#', 1) = 'birth_registry'"""
 

@@ -29,6 +29,8 @@ SLOW = (
     "tests/db/test_owners",
     "tests/db/test_proof",
     "tests/db/test_ruleset",
+    "tests/db/test_verdicts",
+    "tests/db/test_input_gate",
     "tests/db/test_witness",
     "tests/migration/test_install",
 )

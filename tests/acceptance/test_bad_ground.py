@@ -145,10 +145,10 @@ def test_a_full_disk_during_the_build_leaves_nothing(home: Path) -> None:
 def test_two_demos_at_once(home: Path) -> None:
     """The second is told that the first one runs, exit 5; the first is not disturbed."""
     env = {"ONEROOF_HOME": str(home), "ONEROOF_PG_LINGER": "0"}
-    first = spawn("demo", "--rows", "400000", "--once", env=env)
+    first = spawn("demo", "--rows", "60000", "--once", env=env)
     held = home / "demo.lock"
     eventually(held.exists, what="the first demo to be at work")
-    second = command("demo", "--rows", "400000", "--once", env=env)
+    second = command("demo", "--rows", "60000", "--once", env=env)
     assert second.code == 5
     assert "another demo runs" in sentence(second.err)
     out, err = first.communicate(timeout=120)

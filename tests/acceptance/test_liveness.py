@@ -22,7 +22,7 @@ def test_a_dead_worker_is_exit_1_of_status_and_watch(admin: Connection, installe
     actor.at(46)
     status = command("status", "--json", dsn=as_user(installed_database, "viewer"))
     assert status.code == 1, status.err
-    assert sorted(status.json) == ["depth", "horizon", "workers"]
+    assert sorted(status.json) == ["books", "depth", "has_owners", "horizon", "workers"]
     (worker,) = status.json["workers"]
     assert (worker["state"], worker["lease_owner"], worker["tick_seconds"]) == ("dead", "a/1", 46)
     assert status.json["depth"] == {"dirty": 0, "stale": 0, "waiting": 0, "dead": 0}
