@@ -93,7 +93,7 @@ def write(lines: Iterable[OwnerLine], *, form: str) -> str:
         entries = (dict(zip(COLUMNS, row, strict=True)) for row in rows)
         return document.write({name: value for name, value in entry.items() if value} for entry in entries)
     out = io.StringIO()
-    plain = all(row[1].isprintable() and not row[1].startswith(" ") for row in rows)
+    plain = all(cell.isprintable() and not cell.startswith(" ") for row in rows for cell in row)
     writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_MINIMAL if plain else csv.QUOTE_ALL)
     writer.writerows([COLUMNS, *rows])
     return out.getvalue()

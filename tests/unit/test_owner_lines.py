@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from oneroof import document, moment
@@ -29,6 +29,7 @@ lines = st.builds(
 )
 
 
+@example([OwnerLine("object", "a", "policy", "one\rtwo", None, None)], "csv")
 @given(
     st.lists(lines, unique_by=lambda line: (line.subject, line.responsibility, line.owner)), st.sampled_from(FORMATS)
 )
