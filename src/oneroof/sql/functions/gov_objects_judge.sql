@@ -6,11 +6,31 @@ SET search_path = pg_catalog, pg_temp
 SET jit = off
 AS $$
 DECLARE
+  v_wanted text[];
   v_keys text[];
   v_facts jsonb[];
   v_hashes bigint[];
   v_version CONSTANT text := public.gov_ruleset_active();
 BEGIN
+  -- Of most estates nothing is known of single objects; then nobody need look for them among the candidates.
+  IF NOT EXISTS (SELECT FROM public.governance_object) THEN
+    RETURN 0;
+  END IF;
+  v_wanted := ARRAY(
+    SELECT d.candidate_key FROM public.governance_object AS d
+    WHERE d.is_dirty
+      AND (SELECT c.source_name FROM public.governance_candidate_state AS c WHERE c.candidate_key = d.candidate_key) = p_source
+    LIMIT p_most)
+    -- Its row has changed since.
+    || ARRAY(
+    SELECT d.candidate_key FROM public.governance_candidate_state AS d
+    WHERE d.source_name = p_source AND d.dirty
+      AND EXISTS (SELECT FROM public.governance_object AS j
+                  WHERE j.candidate_key = d.candidate_key AND j.judged_hash IS DISTINCT FROM d.facts_hash)
+    LIMIT p_most);
+  IF v_wanted = '{}' THEN
+    RETURN 0;
+  END IF;
   SELECT array_agg(p.candidate_key ORDER BY p.candidate_key),
          array_agg(public.gov_facts_of(p_source, coalesce(f.class, ''::text), coalesce(f.grain, 'governed'::text), coalesce(f.row_facts, '{}'::jsonb),
                                            k.facts, p.facts) ORDER BY p.candidate_key),
@@ -19,13 +39,7 @@ BEGIN
   FROM (SELECT o.candidate_key, o.facts, c.facts_hash
         FROM public.governance_object AS o
         JOIN public.governance_candidate_state AS c ON c.candidate_key = o.candidate_key AND c.source_name = p_source
-        WHERE o.candidate_key IN (
-          SELECT d.candidate_key FROM public.governance_object AS d WHERE d.is_dirty
-          UNION ALL
-          -- Its row has changed since.
-          SELECT d.candidate_key FROM public.governance_candidate_state AS d
-          JOIN public.governance_object AS j ON j.candidate_key = d.candidate_key
-          WHERE d.source_name = p_source AND d.dirty AND j.judged_hash IS DISTINCT FROM d.facts_hash)
+        WHERE o.candidate_key = ANY (v_wanted) AND c.candidate_key = ANY (v_wanted)
           -- Only a row that is not there may be judged without its facts.
           AND (o.facts @> '{"state": {"gone": true}}' OR o.facts @> '{"state": {"vanished": true}}'
                OR EXISTS (SELECT FROM public.governance_fact_set AS k WHERE k.source_name = p_source AND k.facts_hash = c.facts_hash))

@@ -5,7 +5,9 @@ SET search_path = pg_catalog, pg_temp
 AS $$
   WITH picked AS MATERIALIZED (
     SELECT c.candidate_key FROM public.governance_candidate_state AS c
-    WHERE c.stale_after <= (SELECT public.gov_now()) AND c.source_name = p_source
+    -- The oldest alone says whether there is any, whatever the planner thinks of the rest.
+    WHERE (SELECT min(o.stale_after) FROM public.governance_candidate_state AS o) <= (SELECT public.gov_now())
+      AND c.stale_after <= (SELECT public.gov_now()) AND c.source_name = p_source
     ORDER BY c.stale_after LIMIT p_most FOR UPDATE SKIP LOCKED
   ), expired AS (
     UPDATE public.governance_candidate_state AS c
