@@ -9,49 +9,10 @@ from __future__ import annotations
 
 from psycopg import sql
 
-from oneroof.columns import is_own, key_text
+from oneroof.columns import key_text
 from oneroof.source import Source
 
 BUCKETS = 1024
-
-
-def in_source(source: Source, *, where: sql.Composable | None = None) -> sql.Composed:
-    """SELECT bucket, rows and sum of hashes of the rows of a source, but for those that we wrote ourselves."""
-    return _buckets(
-        sql.SQL("SELECT {} AS h FROM {} AS s WHERE NOT {} AND {}").format(
-            source_hash(source), source.table, is_own(source), where or sql.SQL("true")
-        )
-    )
-
-
-def accounted(*, where: sql.Composable | None = None) -> sql.Composed:
-    """The same of the candidates of the source %(source)s."""
-    return _buckets(
-        sql.SQL(
-            "SELECT {} AS h FROM public.governance_candidate_state AS c WHERE c.source_name = %(source)s AND {}"
-        ).format(candidate_hash(), where or sql.SQL("true"))
-    )
-
-
-def represented() -> sql.Composed:
-    """The same of the rows of the source %(source)s that another row's candidate stands for."""
-    return _buckets(
-        sql.SQL("SELECT {} AS h FROM public.governance_duplicate AS d WHERE d.source_name = %(source)s").format(
-            _hash(sql.SQL("d.source_key"))
-        )
-    )
-
-
-def buried() -> sql.Composed:
-    """The same of the candidates of the source %(source)s whose rows are known to be gone: tombstones and vanished."""
-    return _buckets(
-        sql.SQL(
-            """SELECT {} AS h FROM public.governance_object AS o
-JOIN public.governance_candidate_state AS c ON c.candidate_key = o.candidate_key
-WHERE c.source_name = %(source)s
-  AND (o.facts @> '{{"state": {{"gone": true}}}}' OR o.facts @> '{{"state": {{"vanished": true}}}}')"""
-        ).format(candidate_hash())
-    )
 
 
 def bucket(hashed: sql.Composable) -> sql.Composable:
@@ -71,9 +32,3 @@ def candidate_hash() -> sql.Composable:
 
 def _hash(key: sql.Composable) -> sql.Composable:
     return sql.SQL("hashtextextended({}, 0)").format(key)
-
-
-def _buckets(hashes: sql.Composed) -> sql.Composed:
-    return sql.SQL(
-        "SELECT (h & {})::int AS bucket, count(*) AS members, sum(h) AS fingerprint FROM ({}) AS each GROUP BY 1"
-    ).format(sql.Literal(BUCKETS - 1), hashes)

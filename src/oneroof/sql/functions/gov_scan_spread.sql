@@ -38,7 +38,8 @@ BEGIN
       AND NOT EXISTS (
         SELECT FROM public.governance_candidate_state AS c
         WHERE c.facts_hash = f.facts_hash AND c.source_name = f.source_name AND NOT c.dirty
-          AND (c.verdict, c.undecided_reason, c.input_quality_state) IS DISTINCT FROM (f.verdict, f.undecided_reason, f.input_state)
+          AND (c.verdict, c.undecided_reason, c.input_quality_state, c.stale_after)
+              IS DISTINCT FROM (f.verdict, f.undecided_reason, f.input_state, c.scan_time + f.stale_after)
           AND NOT EXISTS (SELECT FROM public.governance_object AS o WHERE o.candidate_key = c.candidate_key));
   END IF;
   RETURN v_told;

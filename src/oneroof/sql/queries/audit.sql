@@ -26,7 +26,8 @@ UPDATE public.gov_worker_cursor SET passed_at = public.gov_now(), window_at = NU
 WHERE worker_name = %(worker)s AND source_name = %(source)s
 
 -- verdicts --
--- Candidates that are not dirty have the verdict of what they are judged by, or are judged again. Who is being told waits.
+-- Candidates that are not dirty have the verdict of what they are judged by, or are judged again. One that somebody
+-- holds is waited for: the audit does not come back to it.
 WITH picked AS MATERIALIZED (
   SELECT c.candidate_key
   FROM public.governance_candidate_state AS c
@@ -39,7 +40,7 @@ WITH picked AS MATERIALIZED (
              WHEN f.facts_hash IS NULL THEN true
              ELSE NOT f.is_dirty AND NOT f.is_spreading AND (c.verdict, c.undecided_reason, c.input_quality_state, c.stale_after)
                   IS DISTINCT FROM (f.verdict, f.undecided_reason, f.input_state, c.scan_time + f.stale_after) END
-  FOR UPDATE OF c SKIP LOCKED
+  FOR UPDATE OF c
 )
 UPDATE public.governance_candidate_state AS c
 SET dirty = true, dirty_reason = 'audit_verdict', dirtied_at = public.gov_now(), input_quality_state = 'pending', updated_at = public.gov_now()
