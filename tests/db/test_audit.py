@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
 
 import inventory
-from bed import as_user, connect, set_clock
+from bed import as_user, connect, eventually, set_clock
 from oneroof import approvals, findings, lease, source, vanishing
 from oneroof.db import Connection, one
 from oneroof.errors import Refused
@@ -190,6 +191,27 @@ def test_an_altered_verdict_is_judged_again(admin: Connection, tailed: Source) -
     judge(admin, tailed)
     assert state(admin, 5) == state(admin, 6) == right
     assert is_well(admin, tailed)
+
+
+def test_a_candidate_that_somebody_holds_is_waited_for(
+    admin: Connection, tailed: Source, installed_database: str
+) -> None:
+    """The audit goes on from where it is and does not come back: what it stepped over would be overlooked."""
+    admin.execute("UPDATE governance_candidate_state SET verdict = 'covered' WHERE source_key = '5'")
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    with connect(installed_database) as holder, connect(installed_database) as onlooker:
+        holder.execute("BEGIN")
+        holder.execute("SELECT FROM governance_candidate_state WHERE source_key = '5' FOR UPDATE")
+
+        def let_go() -> None:
+            eventually(lambda: one(onlooker, waiting)[0] > 0, what="the audit to wait")
+            holder.execute("COMMIT")
+
+        thread = threading.Thread(target=let_go)
+        thread.start()
+        found = audit(admin, tailed)
+        thread.join()
+    assert found["repaired_verdicts"] == 1
 
 
 @pytest.mark.parametrize("change", ["facts_hash = 1", "group_key = 'src/other'", "grain = 'inherited'"])
