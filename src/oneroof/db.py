@@ -138,11 +138,11 @@ def transaction(
     search_path: str = "pg_catalog, pg_temp",
     settings: Mapping[str, str] | None = None,
     first: sql.Composed | None = None,
-    one_snapshot: bool = False,
+    one_snapshot: bool | str = False,
 ) -> Iterator[Answer]:
     """One transaction with its role and limits; a failure leaves nothing and says what was being done. What it has to
     say `first` goes in one message with BEGIN and the settings, and its answer is the last of that message's. In
-    `one_snapshot` all statements see the same moment, and none writes.
+    `one_snapshot` all statements see the same moment, and none writes; by its name it is one that another has exported.
 
     Names of ours are qualified, so that nothing planted in `public` is ever taken for a function or operator of
     PostgreSQL's; only who builds a whole schema (the estate) asks for another search path.
@@ -164,7 +164,7 @@ def transaction(
 
 
 @contextmanager
-def _committing(connection: Connection, opening: sql.Composed, *, one_snapshot: bool) -> Iterator[Answer]:
+def _committing(connection: Connection, opening: sql.Composed, *, one_snapshot: bool | str) -> Iterator[Answer]:
     """A transaction that begins with these words, in one message; inside another one a part of it."""
     if connection.info.transaction_status != TransactionStatus.IDLE:
         if one_snapshot:
@@ -178,8 +178,7 @@ def _committing(connection: Connection, opening: sql.Composed, *, one_snapshot: 
             _last_words.pop(connection, None)
         return
     try:
-        how = sql.SQL("ISOLATION LEVEL REPEATABLE READ READ ONLY" if one_snapshot else "")
-        yield connection.execute(sql.SQL("BEGIN {}; {}").format(how, opening), prepare=False)
+        yield connection.execute(sql.SQL("; ").join([*_beginning(one_snapshot), opening]), prepare=False)
         ended = connection.execute(_closing(connection), prepare=False)
         while ended.nextset():
             pass
@@ -192,6 +191,15 @@ def _committing(connection: Connection, opening: sql.Composed, *, one_snapshot: 
     # A failure that somebody swallowed in there must not pass for a commit.
     if ended.statusmessage != "COMMIT":
         raise Wrong("the transaction had failed, and nothing of it was kept")
+
+
+def _beginning(one_snapshot: bool | str) -> list[sql.Composable]:
+    if not one_snapshot:
+        return [sql.SQL("BEGIN")]
+    begin = sql.SQL("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    if isinstance(one_snapshot, str):
+        return [begin, sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(one_snapshot))]
+    return [begin]
 
 
 def say_last(connection: Connection, statement: sql.Composed) -> None:

@@ -24,7 +24,8 @@ from oneroof.columns import (
     key_text,
 )
 from oneroof.db import queries
-from oneroof.reckoning import Frontier, Named, is_beyond
+from oneroof.fingerprint import bucket, row_hash
+from oneroof.reckoning import Frontier, Named, is_beyond, sides
 from oneroof.source import Source
 from oneroof.tail import TIDS
 from oneroof.walk import Walk
@@ -36,11 +37,11 @@ JUDGED = 1_000
 _FIRST = -(2**63)
 
 
-def derive(walk: Walk, source: Source, frontier: Frontier, *, names: int) -> Named:
+def derive(walk: Walk, source: Source, frontier: Frontier, *, has_same_facts: bool, names: int) -> Named:
     """What does not follow from what it is said to follow from: keys of candidates, and classes."""
     wrong = Named()
     for count, some in (
-        *_changed(walk, source, frontier, names=names),
+        *(() if has_same_facts else _changed(walk, source, frontier, names=names)),
         *_classes(walk, source),
         *_of_sets(walk, source, _made(walk, source), names=names),
         *_of_sets(walk, source, _judged(walk, source), names=names),
@@ -52,6 +53,7 @@ def derive(walk: Walk, source: Source, frontier: Frontier, *, names: int) -> Nam
 
 def _changed(walk: Walk, source: Source, frontier: Frontier, *, names: int) -> Iterator[tuple[int, list[str]]]:
     """Candidates that were made of other facts than their row has, although every change was applied."""
+    there, living = sides(walk, source, facts=True)
     beyond, bounds = is_beyond(walk, source, frontier)
     statement = sql.SQL(queries("proof")["changed"]).format(
         key=key_text(source),
@@ -60,11 +62,13 @@ def _changed(walk: Walk, source: Source, frontier: Frontier, *, names: int) -> I
         group=group_key(source),
         grain=grain(source),
         table=source.table,
-        where=sql.SQL("{} AND NOT {} AND NOT ({})").format(TIDS, is_own(source), beyond),
+        where=sql.SQL("{} AND NOT {} AND NOT ({}) AND {} = ANY (%(buckets)s::bigint[])").format(
+            TIDS, is_own(source), beyond, bucket(row_hash(source, facts=True))
+        ),
     )
-    given = {"source": source.source_name, "names": names, **bounds.parameters()}
-    for piece in walk.pieces(source.table, f"facts of {source.source_name}", pages=PAGES):
-        ((count, some),) = walk.rows(statement, {**given, **piece})
+    buckets = there.differing(living)
+    given = {"source": source.source_name, "names": names, "buckets": buckets, **bounds.parameters()}
+    for count, some in walk.each(source.table, f"facts of {source.source_name}", statement, given, pages=PAGES):
         if count:
             yield count, some
 
@@ -112,8 +116,7 @@ def _of_sets(walk: Walk, source: Source, hashes: Iterator[int], *, names: int) -
 
 
 def _keyset(walk: Walk, source: Source, statement: Any, *, after: Any, most: int) -> Iterator[Any]:
-    while after is not None:
-        walk.progress(f"rules on {source.source_name}", 0, 1)
-        given = {"source": source.source_name, "after": after, "most": most}
-        ((after, _, wrong),) = walk.rows(statement, given)
-        yield from wrong or []
+    given = {"source": source.source_name}
+    for page in walk.pages(statement, given, after=after, most=most, label=f"rules on {source.source_name}"):
+        for _, _, wrong in page:
+            yield from wrong or []

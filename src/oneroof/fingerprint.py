@@ -1,18 +1,45 @@
 """Fingerprints: is what a source has what is accounted, without comparing a million keys (doc 31 §9)?
 
-The keys of rows are hashed into buckets, and a bucket is a count and a sum of hashes: equal sets have equal buckets,
-and sums add up and are taken away again, so that rows which another stands for are added and tombstones are subtracted.
-Only inside a bucket that differs are keys compared.
+A row and its candidate have one hash, of the row's key and the candidate's, so that neither can be altered alone; and
+another one, of the row's facts too. A fingerprint is a count and a sum of hashes: equal sets have equal ones, and they
+add up and are taken away again, so that rows which another stands for are added and tombstones are subtracted. Where
+two differ, hashes are put into buckets, and only inside a bucket that differs are keys compared.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from psycopg import sql
 
-from oneroof.columns import key_text
+from oneroof.columns import candidate_key, facts_hash, key_text
 from oneroof.source import Source
 
 BUCKETS = 1024
+NOTHING = sql.SQL("NULL::bigint")
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """So many, the sum of the hashes of their keys, and of the hashes of keys and facts."""
+
+    members: int = 0
+    keys: int = 0
+    facts: int = 0
+
+    @classmethod
+    def of(cls, members: object, keys: object, facts: object) -> Sum:
+        """From what PostgreSQL says, where nothing has no sum."""
+        return cls(*(int(str(each)) if each is not None else 0 for each in (members, keys, facts)))
+
+    def __add__(self, other: Sum) -> Sum:
+        return Sum(self.members + other.members, self.keys + other.keys, self.facts + other.facts)
+
+    def __sub__(self, other: Sum) -> Sum:
+        return Sum(self.members - other.members, self.keys - other.keys, self.facts - other.facts)
+
+    def has_keys_of(self, other: Sum) -> bool:
+        return (self.members, self.keys) == (other.members, other.keys)
 
 
 def bucket(hashed: sql.Composable) -> sql.Composable:
@@ -20,15 +47,17 @@ def bucket(hashed: sql.Composable) -> sql.Composable:
     return sql.SQL("({} & {})").format(hashed, sql.Literal(BUCKETS - 1))
 
 
-def source_hash(source: Source) -> sql.Composable:
-    """The hash of a source row, over the alias `s`."""
-    return _hash(key_text(source))
+def row_hash(source: Source, *, facts: bool = False) -> sql.Composed:
+    """The hash of a source row and the candidate it is, over the alias `s`; with its facts, if asked for."""
+    return _hash(candidate_key(source), key_text(source), facts_hash(source) if facts else None)
 
 
-def candidate_hash() -> sql.Composable:
-    """The hash of a candidate, over the alias `c`."""
-    return _hash(sql.SQL("c.source_key"))
+def kept_hash(alias: str, *, facts: bool = False) -> sql.Composed:
+    """The same of what was kept of a row: a candidate, or a note that another stands for it."""
+    of = sql.SQL(f"{alias}.facts_hash") if facts else None
+    return _hash(sql.SQL(f"{alias}.candidate_key"), sql.SQL(f"{alias}.source_key"), of)
 
 
-def _hash(key: sql.Composable) -> sql.Composable:
-    return sql.SQL("hashtextextended({}, 0)").format(key)
+def _hash(candidate: sql.Composable, key: sql.Composable, facts: sql.Composable | None) -> sql.Composed:
+    seed = sql.SQL("0") if facts is None else facts
+    return sql.SQL("hashtextextended({}, hashtextextended({}, {}))").format(candidate, key, seed)

@@ -9,18 +9,17 @@ also that nothing is undecided and nothing is still to come.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
-
-from psycopg import sql
 
 from oneroof import deriving, doctor
 from oneroof import source as sources
 from oneroof.certificate import GRAINS, TERMS
 from oneroof.db import Connection, queries
-from oneroof.fingerprint import bucket
-from oneroof.reckoning import CANDIDATES, Buckets, Frontier, Named, Reckoning, kept_hash, reckon
+from oneroof.reckoning import Frontier, Reckoning, reckon
+from oneroof.recount import Book, Books, recount
 from oneroof.source import INVENTORY, Source
 from oneroof.walk import LONGEST, Progress, Walk, walking
 
@@ -37,7 +36,6 @@ _AXES = (
     "doc 31 §9: closure by axis of information units is capped at the three axes of iu_three_axis_envelope until the "
     "host generalizes it"
 )
-Book = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,31 +112,30 @@ class Proof:
         return all(scope.is_complete for scope in self.scopes)
 
 
-@dataclass(slots=True)
-class _Books:
-    """The candidates as they were counted again, by source."""
-
-    members: dict[str, dict[Book, int]] = field(default_factory=lambda: defaultdict(dict))
-    wrong: dict[str, Named] = field(default_factory=lambda: defaultdict(Named))
-    dirty: dict[str, int] = field(default_factory=lambda: defaultdict(int))
-    buckets: dict[str, Buckets] = field(default_factory=lambda: defaultdict(Buckets))
-
-
 def prove(
-    connection: Connection, *, deep: bool, progress: Progress, names: int = NAMES, longest: float = LONGEST
+    connection: Connection,
+    *,
+    deep: bool,
+    progress: Progress,
+    names: int = NAMES,
+    others: Sequence[Connection] = (),
+    longest: float = LONGEST,
 ) -> Proof:
-    """Prove every scope. `names` is how many keys to name of each obligation that does not hold."""
-    with walking(connection, doing="proving", progress=progress, longest=longest) as walk:
+    """Prove every scope. `names` is how many keys to name of each obligation that does not hold; the other connections
+    read along.
+    """
+    with walking(connection, doing="proving", progress=progress, others=others, longest=longest) as walk:
         ((system, timeline, database, snapshot, _, _, at, ruleset),) = walk.rows(queries("proof")["identity"])
         given = {"system": system, "timeline": timeline}
         frontiers = {name: Frontier(xid, at) for name, xid, at in walk.rows(queries("proof")["frontiers"], given)}
         known = {each.source_name: each for each in sources.listing(connection) if each.source_kind == INVENTORY}
         ledger = _read_ledger(walk)
-        books = _recount(walk, names=names)
+        books = recount(walk, deep=deep, names=names)
         scopes = []
-        for name in [*known, *sorted((set(ledger) | set(books.members)).difference(known))]:
+        for name in [*known, *sorted((set(ledger) | set(books)).difference(known))]:
             frontier = frontiers.get(name, _NOWHERE)
-            scopes.append(_prove(walk, name, known.get(name), frontier, ledger, books, deep=deep, names=names))
+            kept, counted = ledger.get(name, {}), books.get(name, Books())
+            scopes.append(_prove(walk, name, known.get(name), frontier, kept, counted, deep=deep, names=names))
         latest = walk.rows(queries("proof")["latest"])
         return Proof(
             system=system,
@@ -192,7 +189,7 @@ def _scope(scope: Scope) -> dict[str, Any]:
         "total": scope.total,
         "terms": {grain: {term: scope.terms[grain].get(term, 0) for term in TERMS} for grain in GRAINS},
         "undecided": dict(sorted(reasons.items())),
-        "fingerprint": {"rows": found.rows, "sum": str(found.fingerprint.fingerprint)},
+        "fingerprint": {"rows": found.rows, "sum": str(found.there.keys)},
         "obligations": {
             each.obligation: {"holds": each.holds, "violations": each.violations, "names": each.names}
             for each in scope.obligations
@@ -207,37 +204,36 @@ def _prove(
     name: str,
     source: Source | None,
     frontier: Frontier,
-    ledger: dict[str, dict[Book, int]],
-    books: _Books,
+    ledger: dict[Book, int],
+    books: Books,
     *,
     deep: bool,
     names: int,
 ) -> Scope:
-    candidates = books.buckets[name]
     if source is None:
         # Nothing is there to compare with: its candidates are the audit's to decide about.
-        found = Reckoning(fingerprint=Buckets(), candidates=candidates.members)
-        found.vanished.count = candidates.members
+        found = Reckoning(candidates=books.all.members)
+        found.vanished.count = books.all.members
     else:
-        found = reckon(walk, source, candidates, frontier, names=names)
+        found = reckon(walk, source, books, frontier, deep=deep, names=names)
     terms: dict[str, dict[str, int]] = {grain: defaultdict(int) for grain in GRAINS}
     reasons: dict[str, int] = defaultdict(int)
-    for (_, grain, verdict, reason), members in ledger.get(name, {}).items():
+    for (_, grain, verdict, reason), members in ledger.items():
         terms.setdefault(grain, defaultdict(int))[verdict] += members
         if verdict == "undecided":
             reasons[reason or "no_reason"] += members
     recounted: dict[str, int] = defaultdict(int)
-    for (_, grain, _, _), members in books.members[name].items():
+    for (_, grain, _, _), members in books.members.items():
         recounted[grain] += members
-    scope = Scope(name, frontier.xid, found, terms, reasons, recounted, books.dirty[name])
+    scope = Scope(name, frontier.xid, found, terms, reasons, recounted, books.dirty)
     scope.obligations = [
         _no_omission(found),
         _no_duplicates(found, names=names),
         _invariant(scope),
-        _ledger(ledger.get(name, {}), books.members[name], books.wrong[name], names=names),
+        _ledger(ledger, books, names=names),
     ]
     if deep and source is not None:
-        wrong = deriving.derive(walk, source, frontier, names=names)
+        wrong = deriving.derive(walk, source, frontier, has_same_facts=found.has_same_facts, names=names)
         scope.obligations.append(Obligation(DERIVATION, wrong.count, wrong.names))
     return scope
 
@@ -269,10 +265,11 @@ def _invariant(scope: Scope) -> Obligation:
     return Obligation(INVARIANT, len(open_grains), open_grains)
 
 
-def _ledger(kept: dict[Book, int], counted: dict[Book, int], wrong: Named, *, names: int) -> Obligation:
+def _ledger(kept: dict[Book, int], books: Books, *, names: int) -> Obligation:
     """Obligation 4: the ledger is what a recount finds; the candidates that have another verdict than what they were
     judged by are named, and then the groups that do not add up.
     """
+    counted = books.members
     differing = sorted(book for book in kept.keys() | counted.keys() if kept.get(book, 0) != counted.get(book, 0))
     groups = [
         f"{group} ({grain}, {' '.join(filter(None, (verdict, reason)))}): "
@@ -280,7 +277,7 @@ def _ledger(kept: dict[Book, int], counted: dict[Book, int], wrong: Named, *, na
         f"{counted.get((group, grain, verdict, reason), 0):,} counted"
         for group, grain, verdict, reason in differing[:names]
     ]
-    return Obligation(LEDGER, wrong.count + len(differing), (wrong.names + groups)[: 2 * names])
+    return Obligation(LEDGER, books.wrong + len(differing), (books.names + groups)[: 2 * names])
 
 
 def _read_ledger(walk: Walk) -> dict[str, dict[Book, int]]:
@@ -288,22 +285,6 @@ def _read_ledger(walk: Walk) -> dict[str, dict[Book, int]]:
     for name, group, grain, verdict, reason, members in walk.rows(queries("proof")["ledger"]):
         kept[name][group, grain, verdict, reason] = members
     return kept
-
-
-def _recount(walk: Walk, *, names: int) -> _Books:
-    """Every candidate once: its fingerprint, what the ledger counts it as, and whether its facts have its verdict."""
-    books = _Books()
-    hashing = sql.SQL(queries("proof")["buckets"]).format(bucket=bucket(sql.SQL("h.h")), hash=kept_hash("c"))
-    for piece in walk.pieces(CANDIDATES, "candidates"):
-        for name, number, members, fingerprint in walk.rows(hashing, piece):
-            books.buckets[name].add(number, members, fingerprint)
-        for row in walk.rows(queries("proof")["recount"], {**piece, "names": names}):
-            name, group, grain, verdict, reason, members, dirty, wrong, some = row
-            book = (group, grain, verdict, reason)
-            books.members[name][book] = books.members[name].get(book, 0) + members
-            books.dirty[name] += dirty
-            books.wrong[name].add(wrong, some, most=names)
-    return books
 
 
 def _caveats(connection: Connection, known: dict[str, Source], scopes: list[Scope]) -> list[str]:

@@ -1,13 +1,12 @@
 """Is every row of a source accounted, and once (doc 31 §9, obligations 1 and 2)?
 
-Rows and candidates are compared by fingerprints, bucket by bucket, and inside a bucket that differs by their keys:
-first each row that has no candidate is explained or is an omission; then, where that does not account for the whole
-difference, each candidate that has no row. The key of a candidate follows from its row, so both sides are looked up by
-an index and neither has to be held. A fingerprint is of both keys, the row's and the candidate's, so that neither can
-be altered alone.
+Rows and candidates are compared by fingerprints: as a whole, then bucket by bucket, and inside a bucket that differs by
+their keys: first each row that has no candidate is explained or is an omission; then, where that does not account for
+the whole difference, each candidate that has no row. The key of a candidate follows from its row, so both sides are
+looked up by an index and neither has to be held.
 
-Where all buckets are equal no key is held twice. The rows of a source have each key once, so a second candidate of one
-would have to stand in the place of another that is missing, with the very same sum of 64-bit hashes.
+Where the fingerprints are equal no key is held twice. The rows of a source have each key once, so a second candidate of
+one would have to stand in the place of another that is missing, with the very same sum of 64-bit hashes.
 """
 
 from __future__ import annotations
@@ -17,19 +16,18 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any
 
 from psycopg import sql
 
 from oneroof import tail
 from oneroof.columns import candidate_key, is_own, key_text
 from oneroof.db import queries
-from oneroof.fingerprint import BUCKETS, bucket
+from oneroof.fingerprint import BUCKETS, NOTHING, Sum, bucket, kept_hash, row_hash
+from oneroof.recount import CANDIDATES, Books
 from oneroof.source import Source
 from oneroof.tail import TIDS, Bounds
 from oneroof.walk import Walk
 
-CANDIDATES = sql.Identifier("public", "governance_candidate_state")
 # Pages at once where each row is looked up.
 PAGES = 512
 NOTES = 20_000
@@ -65,14 +63,6 @@ class Buckets:
             if (self.count[number], self.total[number]) != (other.count[number], other.total[number])
         ]
 
-    @property
-    def members(self) -> int:
-        return sum(self.count.values())
-
-    @property
-    def fingerprint(self) -> int:
-        return sum(self.total.values())
-
 
 @dataclass(slots=True)
 class Named:
@@ -98,9 +88,11 @@ class Frontier:
 class Reckoning:
     """What the rows of a source are accounted by."""
 
-    fingerprint: Buckets
+    there: Sum = field(default_factory=Sum)
     candidates: int = 0
     tombstones: int = 0
+    # Whether every candidate was made of the facts that its row has; asked for by a deep proof.
+    has_same_facts: bool = False
     returned: int = 0
     duplicates: Named = field(default_factory=Named)
     retry: Named = field(default_factory=Named)
@@ -116,7 +108,7 @@ class Reckoning:
 
     @property
     def rows(self) -> int:
-        return self.fingerprint.members
+        return self.there.members
 
     @property
     def unexplained(self) -> int:
@@ -127,32 +119,82 @@ class Reckoning:
         return self.rows - standing - sum(each.count for each in others)
 
 
-def reckon(walk: Walk, source: Source, candidates: Buckets, frontier: Frontier, *, names: int) -> Reckoning:
+def reckon(walk: Walk, source: Source, books: Books, frontier: Frontier, *, deep: bool, names: int) -> Reckoning:
     """Compare a source with its candidates; `names` is how many keys to name of each kind."""
-    who = {"source": source.source_name}
-    there = Buckets()
-    hashes = sql.SQL("SELECT {} AS h FROM {} AS s WHERE {} AND NOT {}")
-    statement = _fingerprints(hashes.format(row_hash(source), source.table, TIDS, is_own(source)))
-    for piece in walk.pieces(source.table, f"rows of {source.source_name}"):
-        _fill(there, walk.rows(statement, piece))
-    stood_for, gone = Buckets(), Buckets()
-    for kind, buckets, of in (("represented", stood_for, "d"), ("buried", gone, "c")):
-        kept = sql.SQL(queries("proof")[kind]).format(hash=kept_hash(of))
-        _fill(buckets, walk.rows(_fingerprints(kept), who))
-    living = candidates.plus(gone, sign=-1)
-    found = Reckoning(fingerprint=there, candidates=candidates.members, tombstones=gone.members)
-    differing = there.differing(living.plus(stood_for))
-    found.duplicates.count = stood_for.members - sum(stood_for.count[number] for number in differing)
-    if differing:
-        _check_notes(walk, source, found, differing, names=names)
-        lone = _rows_alone(walk, source, found, frontier, differing, names=names)
-        rest = set(there.plus(lone, sign=-1).differing(living)).intersection(differing)
-        if rest:
-            _candidates_alone(walk, source, found, sorted(rest), names=names)
+    there = _rows(walk, source, deep=deep)
+    noted = _notes(walk, source, deep=deep)
+    accounted = books.all - books.buried + noted
+    found = Reckoning(there=there, candidates=books.all.members, tombstones=books.buried.members)
+    found.duplicates.count = noted.members
+    found.has_same_facts = there == accounted
+    if not there.has_keys_of(accounted):
+        _look_closer(walk, source, found, frontier, names=names)
     if found.unexplained > 0 and not source.key_is_unique:
         # Rows that share a key and resolve to one candidate are taken for one.
         found.duplicates.count += found.unexplained
     return found
+
+
+def _rows(walk: Walk, source: Source, *, deep: bool) -> Sum:
+    """What the source has, but for rows of our own."""
+    statement = sql.SQL("SELECT count(*), sum({}), sum({}) FROM {} AS s WHERE {} AND NOT {}").format(
+        row_hash(source), row_hash(source, facts=True) if deep else NOTHING, source.table, TIDS, is_own(source)
+    )
+    parts = walk.each(source.table, f"rows of {source.source_name}", statement)
+    return sum((Sum.of(*part) for part in parts), Sum())
+
+
+def _notes(walk: Walk, source: Source, *, deep: bool) -> Sum:
+    """The rows that another stands for; a note does not know their facts, so these are read."""
+    statement = sql.SQL(queries("proof")["represented"]).format(hash=kept_hash("d"))
+    reading = sql.SQL("SELECT sum({}) FROM ({}) AS r").format(kept_hash("r", facts=True), tail.item_rows(source))
+    total = Sum()
+    label = f"rows of {source.source_name} that another stands for"
+    for page in walk.pages(statement, {"source": source.source_name}, after="", most=NOTES, label=label):
+        for _, members, keys, some in page:
+            asked = [key for key in some or [] if deep and could_be_key(source, key)]
+            facts = walk.rows(reading, {"keys": asked})[0][0] if asked else 0
+            total += Sum.of(members, keys, facts)
+    return total
+
+
+def _look_closer(walk: Walk, source: Source, found: Reckoning, frontier: Frontier, *, names: int) -> None:
+    """Find out where the two sides differ, and explain each key there."""
+    there, living = sides(walk, source)
+    stood_for = Buckets()
+    notes = sql.SQL("SELECT {} AS h FROM public.governance_duplicate AS d WHERE d.source_name = %(source)s")
+    for part in walk.rows(_in_buckets(notes.format(kept_hash("d"))), {"source": source.source_name}):
+        stood_for.add(*part)
+    differing = there.differing(living.plus(stood_for))
+    found.duplicates.count -= sum(stood_for.count[number] for number in differing)
+    _check_notes(walk, source, found, differing, names=names)
+    lone = _rows_alone(walk, source, found, frontier, differing, names=names)
+    rest = set(there.plus(lone, sign=-1).differing(living)).intersection(differing)
+    if rest:
+        _candidates_alone(walk, source, found, sorted(rest), names=names)
+
+
+def sides(walk: Walk, source: Source, *, facts: bool = False) -> tuple[Buckets, Buckets]:
+    """The buckets of what a source has, and of its candidates but for tombstones; with facts, only rows that no other
+    row stands for.
+    """
+    rows = sql.SQL("SELECT {} AS h FROM {} AS s WHERE {} AND NOT {}").format(
+        row_hash(source, facts=facts), source.table, TIDS, is_own(source)
+    )
+    if facts:
+        rows += sql.SQL(
+            """ AND NOT EXISTS (SELECT FROM public.governance_duplicate AS d
+                WHERE d.source_name = %(source)s AND d.source_key = {})"""
+        ).format(key_text(source))
+    living = sql.SQL(queries("proof")["living"]).format(hash=kept_hash("c", facts=facts))
+    there, kept = Buckets(), Buckets()
+    for buckets, table, hashes, label in (
+        (there, source.table, rows, f"buckets of {source.source_name}"),
+        (kept, CANDIDATES, living, f"buckets of the candidates of {source.source_name}"),
+    ):
+        for part in walk.each(table, label, _in_buckets(hashes), {"source": source.source_name}):
+            buckets.add(*part)
+    return there, kept
 
 
 def _check_notes(walk: Walk, source: Source, found: Reckoning, buckets: list[int], *, names: int) -> None:
@@ -163,7 +205,7 @@ def _check_notes(walk: Walk, source: Source, found: Reckoning, buckets: list[int
     after = ""
     while noted := walk.rows(statement, {**given, "after": after}):
         after = noted[-1][0]
-        keys = [key for (key,) in noted if _could_be_key(source, key)]
+        keys = [key for (key,) in noted if could_be_key(source, key)]
         there = walk.rows(rows, {"keys": keys}) if keys else []
         pairs = {"candidates": [of for of, _ in there], "keys": [key for _, key in there]}
         some = [of for (of,) in walk.rows(queries("proof")["mine"], {**given, **pairs})]
@@ -196,10 +238,10 @@ def _rows_alone(
         ),
     )
     given = {"source": source.source_name, "buckets": buckets, "names": names, **bounds.parameters()}
-    for piece in walk.pieces(source.table, f"rows of {source.source_name} that stand alone", pages=PAGES):
-        for kind, number, count, fingerprint, some in walk.rows(statement, {**given, **piece}):
-            kinds[kind].add(count, some, most=names)
-            lone.add(number, count, fingerprint)
+    label = f"rows of {source.source_name} that stand alone"
+    for kind, number, count, fingerprint, some in walk.each(source.table, label, statement, given, pages=PAGES):
+        kinds[kind].add(count, some, most=names)
+        lone.add(number, count, fingerprint)
     return lone
 
 
@@ -210,9 +252,9 @@ def _candidates_alone(walk: Walk, source: Source, found: Reckoning, buckets: lis
     resolved = sql.SQL("SELECT r.source_key, r.candidate_key, r.source_version::text FROM ({}) AS r WHERE NOT r.own")
     lookup = resolved.format(tail.item_rows(source))
     who = {"source": source.source_name}
-    for piece in walk.pieces(CANDIDATES, f"candidates of {source.source_name} that stand alone", pages=PAGES):
-        some = walk.rows(statement, {**who, **piece, "buckets": buckets})
-        keys = [key for _, key, _, _ in some if _could_be_key(source, key)]
+    label = f"candidates of {source.source_name} that stand alone"
+    for (some,) in walk.each(CANDIDATES, label, statement, {**who, "buckets": buckets}, pages=PAGES):
+        keys = [key for _, key, _, _ in some if could_be_key(source, key)]
         rows: dict[str, list[tuple[str, str]]] = defaultdict(list)
         for key, candidate, version in walk.rows(lookup, {"keys": keys}) if keys else []:
             rows[key].append((candidate, version))
@@ -220,7 +262,7 @@ def _candidates_alone(walk: Walk, source: Source, found: Reckoning, buckets: lis
         for candidate, key, version, is_buried in some:
             if any(of == candidate for of, _ in rows[key]):
                 found.returned += is_buried
-            elif not is_buried and not _could_be_key(source, key):
+            elif not is_buried and not could_be_key(source, key):
                 found.foreign.add(1, [candidate], most=names)
             elif not is_buried:
                 # One version of a row resolves to one key: two candidates of it are one too many. A candidate of an
@@ -241,22 +283,8 @@ def _candidates_alone(walk: Walk, source: Source, found: Reckoning, buckets: lis
             kind.add(1, [candidate], most=names)
 
 
-def row_hash(source: Source) -> sql.Composed:
-    """The hash of a source row and the candidate it is, over the alias `s`."""
-    return _hash(candidate_key(source), key_text(source))
-
-
-def kept_hash(alias: str) -> sql.Composed:
-    """The same of what was kept of a row: a candidate, or a note that another stands for it."""
-    return _hash(sql.SQL(f"{alias}.candidate_key"), sql.SQL(f"{alias}.source_key"))
-
-
-def _hash(candidate: sql.Composable, key: sql.Composable) -> sql.Composed:
-    return sql.SQL("hashtextextended({}, hashtextextended({}, 0))").format(candidate, key)
-
-
-def _fingerprints(hashes: sql.Composed) -> sql.Composed:
-    return sql.SQL(queries("proof")["fingerprints"]).format(bucket=bucket(sql.SQL("e.h")), hashes=hashes)
+def _in_buckets(hashes: sql.Composed) -> sql.Composed:
+    return sql.SQL(queries("proof")["buckets"]).format(bucket=bucket(sql.SQL("e.h")), hashes=hashes)
 
 
 def is_beyond(walk: Walk, source: Source, frontier: Frontier) -> tuple[sql.Composable, Bounds]:
@@ -272,12 +300,7 @@ def is_beyond(walk: Walk, source: Source, frontier: Frontier) -> tuple[sql.Compo
     return tail.in_window(bounds), bounds
 
 
-def _fill(buckets: Buckets, rows: list[Any]) -> None:
-    for number, members, fingerprint in rows:
-        buckets.add(number, members, fingerprint)
-
-
-def _could_be_key(source: Source, key: str) -> bool:
+def could_be_key(source: Source, key: str) -> bool:
     """Whether a text can be asked for as a key at all."""
     types = [source.types[name] for name in source.key_columns]
     if len(types) == 1:

@@ -15,9 +15,9 @@ from psycopg import sql
 
 from oneroof import tail
 from oneroof.batch import NO_RULESET
-from oneroof.columns import candidate_key, facts_hash, grain, group_key, is_own, key_text
+from oneroof.columns import is_own, key_text
 from oneroof.db import Connection, queries
-from oneroof.fingerprint import bucket, candidate_hash, source_hash
+from oneroof.fingerprint import bucket, kept_hash, row_hash
 from oneroof.source import Source
 from oneroof.tail import TIDS, Bounds
 
@@ -33,18 +33,12 @@ _CANDIDATE_TIDS = sql.SQL("c.ctid >= %(first)s::tid AND c.ctid < %(last)s::tid")
 def adding_rows(source: Source) -> sql.Composed:
     """Add the rows in a range of ctids to their buckets, but for our own and those that another row stands for."""
     hashes = sql.SQL(
-        """SELECT {hash} AS h,
-  hash_record_extended(ROW({key}, {candidate}, {facts}, {group}::text, ({grain})::text), 0) AS f
-FROM {table} AS s WHERE {tids} AND NOT {own}
+        """SELECT {hash} AS h FROM {table} AS s WHERE {tids} AND NOT {own}
   AND NOT EXISTS (SELECT FROM public.governance_duplicate AS d
                   WHERE d.source_name = %(scope)s AND d.source_key = {key})"""
     ).format(
-        hash=source_hash(source),
+        hash=row_hash(source, facts=True),
         key=key_text(source),
-        candidate=candidate_key(source),
-        facts=facts_hash(source),
-        group=group_key(source),
-        grain=grain(source),
         table=source.table,
         tids=TIDS,
         own=is_own(source),
@@ -55,12 +49,11 @@ FROM {table} AS s WHERE {tids} AND NOT {own}
 def taking_candidates() -> sql.Composed:
     """Take the candidates in a range of ctids away from their buckets, but for tombstones and what has vanished."""
     hashes = sql.SQL(
-        """SELECT {hash} AS h,
-  hash_record_extended(ROW(c.source_key, c.candidate_key, c.facts_hash, c.group_key, c.grain), 0) AS f
+        """SELECT {hash} AS h
 FROM public.governance_candidate_state AS c
 LEFT JOIN public.governance_object AS o ON o.candidate_key = c.candidate_key
 WHERE {tids} AND c.source_name = %(scope)s AND NOT ({buried})"""
-    ).format(hash=candidate_hash(), tids=_CANDIDATE_TIDS, buried=_BURIED)
+    ).format(hash=kept_hash("c", facts=True), tids=_CANDIDATE_TIDS, buried=_BURIED)
     return _adding(hashes, -1)
 
 
@@ -68,20 +61,20 @@ def found(source: Source) -> sql.Composed:
     """Rows in a range of ctids, in the buckets %(buckets)s and below the frontier, that are not accounted as they
     are: key, candidate key and what is wrong.
     """
-    where = [TIDS, _in_buckets(source_hash(source)), tail.in_window(Bounds(frontier=None, horizon=0))]
+    where = [TIDS, _in_buckets(row_hash(source, facts=True)), tail.in_window(Bounds(frontier=None, horizon=0))]
     rows = tail.rows(source, where=sql.SQL(" AND ").join(where), limit=False)
     return sql.SQL(queries("audit")["found"]).format(rows=rows, buried=_BURIED)
 
 
 def bare(source: Source) -> sql.Composed:
     """The same rows, whatever is known of them, by their keys alone: for what cannot be mended."""
-    where = [TIDS, _in_buckets(source_hash(source)), tail.in_window(Bounds(frontier=None, horizon=0))]
+    where = [TIDS, _in_buckets(row_hash(source, facts=True)), tail.in_window(Bounds(frontier=None, horizon=0))]
     return tail.rows(source, where=sql.SQL(" AND ").join(where), limit=False, bare=True)
 
 
 def accounted() -> sql.Composed:
     """Candidates in a range of ctids and in the buckets %(buckets)s, but for tombstones and what has vanished."""
-    return sql.SQL(queries("audit")["accounted"]).format(bucket=bucket(candidate_hash()), buried=_BURIED)
+    return sql.SQL(queries("audit")["accounted"]).format(bucket=bucket(kept_hash("c", facts=True)), buried=_BURIED)
 
 
 def mend(
@@ -136,7 +129,7 @@ def _by_key(
 
 def _adding(hashes: sql.Composed, sign: int) -> sql.Composed:
     buckets = sql.SQL(
-        "SELECT {bucket} AS bucket, count(*) AS members, sum(f) AS fingerprint FROM ({hashes}) AS each GROUP BY 1"
+        "SELECT {bucket} AS bucket, count(*) AS members, sum(h) AS fingerprint FROM ({hashes}) AS each GROUP BY 1"
     ).format(bucket=bucket(sql.SQL("h")), hashes=hashes)
     return sql.SQL(queries("audit")["add"]).format(sign=sql.Literal(sign), buckets=buckets)
 

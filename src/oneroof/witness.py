@@ -21,8 +21,9 @@ from oneroof.certificate import GRAINS, TERMS, Certificate
 from oneroof.columns import is_own
 from oneroof.db import Connection, one, queries, transaction
 from oneroof.errors import Wrong
+from oneroof.fingerprint import row_hash
 from oneroof.proof import DERIVATION, INVARIANT, LEDGER, NO_DUPLICATES, NO_OMISSION, Proof, Scope
-from oneroof.reckoning import CANDIDATES, row_hash
+from oneroof.recount import CANDIDATES
 from oneroof.source import Source
 from oneroof.tail import TIDS, Bounds
 from oneroof.walk import Progress, Walk, walking
@@ -167,14 +168,12 @@ def _read_again(walk: Walk, source: Source, terms: dict[str, Any], lowest: int) 
         table=source.table,
         where=sql.SQL("{} AND NOT {}").format(within, is_own(source)),
     )
-    for piece in walk.pieces(source.table, f"rows of {source.source_name}"):
-        ((count, fingerprint),) = walk.rows(counting, {**given, **piece})
+    for count, fingerprint in walk.each(source.table, f"rows of {source.source_name}", counting, given):
         rows, total = rows + count, total + int(fingerprint)
     standing = {grain: dict.fromkeys(TERMS, 0) for grain in GRAINS}
     statement = sql.SQL(queries("proof")["standing"]).format(where=within)
-    for piece in walk.pieces(CANDIDATES, f"candidates of {source.source_name}"):
-        for grain, verdict, count in walk.rows(statement, {**given, **piece}):
-            standing.setdefault(grain, {})[verdict] = standing.setdefault(grain, {}).get(verdict, 0) + count
+    for grain, verdict, count in walk.each(CANDIDATES, f"candidates of {source.source_name}", statement, given):
+        standing.setdefault(grain, {})[verdict] = standing.setdefault(grain, {}).get(verdict, 0) + count
     again = Again(
         scope=source.source_name,
         rows=rows,

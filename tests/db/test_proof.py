@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
+import psycopg
 import pytest
 from psycopg import sql
 
 from bed import connect, silent
 from inventory import claim, intake, make, settle, sweep, until_idle
-from oneroof import findings, lease, proof, source, witness
+from oneroof import findings, lease, proof, source, walk, witness
 from oneroof.db import Connection, one
+from oneroof.errors import Unavailable
 from oneroof.proof import Proof, Scope
 from oneroof.source import Source
 from oneroof.workers import candidate_scan, input_gate
@@ -373,18 +377,58 @@ def test_who_may_only_read_proves_and_stores_nothing(admin: Connection) -> None:
 
 
 @pytest.mark.usefixtures("tailed")
-def test_one_snapshot_whatever_is_written_meanwhile(admin: Connection, installed_database: str) -> None:
-    """A batch that commits while the proof reads changes nothing of it."""
-    with connect(installed_database) as other:
+@pytest.mark.parametrize("helpers", [0, 2])
+def test_one_snapshot_whatever_is_written_meanwhile(
+    admin: Connection, installed_database: str, helpers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A batch that commits while the proof reads changes nothing of it, however many read along."""
+    monkeypatch.setattr(walk, "PAGES", 1)
+    with ExitStack() as stack:
+        other = stack.enter_context(connect(installed_database))
+        others = [stack.enter_context(connect(installed_database)) for _ in range(helpers)]
 
         def write(*_: object) -> None:
             other.execute("INSERT INTO src SELECT max(id) + 1, now(), 'later ' || max(id) FROM src")
             other.execute("DELETE FROM governance_candidate_state WHERE source_key = '5'")
 
-        found = proof.prove(admin, deep=True, progress=write)
+        found = proof.prove(admin, deep=True, progress=write, others=others)
     assert found.is_balanced
     assert of(found).rows.rows == ROWS
     assert of(found).rows.awaiting.count == 0
+
+
+@pytest.mark.usefixtures("tailed")
+def test_a_proof_that_is_broken_off_leaves_no_statement(
+    admin: Connection, installed_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C, with several reading: nothing goes on, and the connections can be used again."""
+    monkeypatch.setattr(walk, "PAGES", 1)
+
+    def interrupt(label: str, done: int, _: int) -> None:
+        if label.startswith("candidates") and done == 1:
+            raise KeyboardInterrupt
+
+    with connect(installed_database) as other:
+        with pytest.raises(KeyboardInterrupt):
+            proof.prove(admin, deep=True, progress=interrupt, others=[other])
+        for connection in (admin, other):
+            assert connection.info.transaction_status.name == "IDLE"
+        assert proof.prove(admin, deep=True, progress=silent, others=[other]).is_balanced
+
+
+@pytest.mark.usefixtures("tailed")
+def test_a_helper_that_is_cut_off_is_an_error(admin: Connection, installed_database: str) -> None:
+    """And never a proof of less than everything."""
+    with connect(installed_database) as other:
+
+        def cut(label: str, done: int, _: int) -> None:
+            if label == "candidates" and done == 0:
+                admin.execute("SELECT pg_terminate_backend(%s)", (other.info.backend_pid,))
+                with pytest.raises(psycopg.OperationalError):
+                    other.execute("SELECT 1")
+
+        with pytest.raises(Unavailable):
+            proof.prove(admin, deep=False, progress=cut, others=[other])
 
 
 @pytest.mark.usefixtures("tailed")

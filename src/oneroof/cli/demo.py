@@ -164,7 +164,7 @@ def _change(session: Session, connection: Connection) -> None:
 
 def _prove(session: Session, connection: Connection) -> Kept:
     with session.meter("proving") as meter:
-        found = proof.prove(connection, deep=False, progress=meter)
+        found = proof.prove(connection, deep=False, progress=meter, others=[session.connect()])
     return witness.keep(connection, found, key=certificate.private_key(session.settings.signing_key))
 
 

@@ -24,6 +24,7 @@ SAYS = {
     "derivation": "every fact and verdict derived again is the same",
 }
 SHORT = ("covered", "orphan", "excepted", "retired", "stale", "deferred", "class 0", "undecided")
+JOBS = 2
 FILES = typer.Argument(help="Certificates of different databases.")
 
 
@@ -37,6 +38,7 @@ def prove(
     deep: bool = typer.Option(False, "--deep", help="Also derive every fact and verdict again."),
     out: Path | None = typer.Option(None, help="Write the certificate into this new file."),
     names: int = typer.Option(proof.NAMES, min=1, max=10_000, help="How many keys to name of what does not hold."),
+    jobs: int = typer.Option(JOBS, min=1, max=16, help="Connections that read the one snapshot together."),
 ) -> None:
     """Prove that no object was missed; exit 0 if the books balance, 1 if not. Also stores the certificate.
 
@@ -50,7 +52,8 @@ def prove(
     connection = session.connect_installed()
     session.say("proving in one snapshot; vacuum and ALTER TABLE wait for it, and Ctrl-C ends it")
     with session.meter("proving") as meter:
-        found = proof.prove(connection, deep=deep, names=names, progress=meter)
+        others = [session.connect() for _ in range(1, jobs)]
+        found = proof.prove(connection, deep=deep, names=names, progress=meter, others=others)
     kept = witness.keep(connection, found, key=key)
     if out is not None:
         certificate.write(kept.certificate, out)

@@ -19,47 +19,73 @@ ORDER BY c.source_name, c.worker_name DESC
 SELECT l.source_name, l.group_key, l.grain, l.verdict, l.undecided_reason, sum(l.members)::bigint
 FROM public.governance_ledger AS l GROUP BY 1, 2, 3, 4, 5 HAVING sum(l.members) <> 0
 
--- buckets --
--- The fingerprints of the candidates of a range of pages, for every source.
-SELECT h.source_name, {bucket}::int, count(*), sum(h.h)
-FROM (SELECT c.source_name, {hash} AS h FROM public.governance_candidate_state AS c
-      WHERE c.ctid >= %(first)s::tid AND c.ctid < %(last)s::tid) AS h
-GROUP BY 1, 2
+-- by_facts --
+-- Whether a candidate, or a group of them, has another verdict than its facts. A dirty one, and one whose facts are being judged
+-- anew, may have an older one.
+NOT c.dirty AND CASE WHEN f.facts_hash IS NULL THEN true
+                     WHEN f.is_dirty OR f.is_spreading THEN false
+                     ELSE (c.verdict, c.undecided_reason, c.input_quality_state, c.group_key, c.grain)
+                          IS DISTINCT FROM (f.verdict, f.undecided_reason, f.input_state, f.group_key, f.grain) END
 
--- fingerprints --
-SELECT {bucket}::int, count(*), sum(e.h) FROM ({hashes}) AS e GROUP BY 1
-
--- represented --
-SELECT {hash} AS h FROM public.governance_duplicate AS d WHERE d.source_name = %(source)s
-
--- buried --
--- Candidates whose rows are known to be gone.
-SELECT {hash} AS h FROM public.governance_object AS o
-JOIN public.governance_candidate_state AS c ON c.candidate_key = o.candidate_key
-WHERE c.source_name = %(source)s
-  AND (o.facts @> '{{"state": {{"gone": true}}}}' OR o.facts @> '{{"state": {{"vanished": true}}}}')
+-- by_object --
+-- The same of one of which something is known that its facts do not say.
+NOT c.dirty AND NOT o.is_dirty AND (c.verdict, c.undecided_reason, c.input_quality_state)
+                                   IS DISTINCT FROM (o.verdict, o.undecided_reason, o.input_state)
 
 -- recount --
--- The candidates of a range of pages by what the ledger counts; and those that have another verdict than what they were judged
--- by. A dirty one, and one whose facts are being judged anew, may have an older verdict.
-SELECT j.source_name, j.group_key, j.grain, j.verdict, j.reason, count(*), count(*) FILTER (WHERE j.dirty),
-       count(*) FILTER (WHERE j.is_wrong), (array_agg(j.candidate_key) FILTER (WHERE j.is_wrong))[1:%(names)s]
-FROM (
-  SELECT c.source_name, c.group_key, c.grain, c.verdict, coalesce(c.undecided_reason, '') AS reason, c.candidate_key, c.dirty,
-         NOT c.dirty AND CASE
-           WHEN o.candidate_key IS NOT NULL
-           THEN NOT o.is_dirty AND (c.verdict, c.undecided_reason, c.input_quality_state) IS DISTINCT FROM (o.verdict, o.undecided_reason, o.input_state)
-           WHEN f.facts_hash IS NULL THEN true
-           WHEN f.is_dirty OR f.is_spreading THEN false
-           ELSE (c.verdict, c.undecided_reason, c.input_quality_state, c.group_key, c.grain)
-                IS DISTINCT FROM (f.verdict, f.undecided_reason, f.input_state, f.group_key, f.grain)
-         END AS is_wrong
+-- The candidates of a range of pages by what the ledger counts, for every source, and those whose facts have another verdict.
+WITH counted AS MATERIALIZED (
+  SELECT c.source_name, c.facts_hash, c.group_key, c.grain, c.verdict, c.undecided_reason, c.input_quality_state, c.dirty,
+         count(*) AS members, sum({keys}) AS keys, sum({facts}) AS facts
   FROM public.governance_candidate_state AS c
-  LEFT JOIN public.governance_object AS o ON o.candidate_key = c.candidate_key
-  LEFT JOIN public.governance_fact_set AS f ON f.source_name = c.source_name AND f.facts_hash = c.facts_hash
   WHERE c.ctid >= %(first)s::tid AND c.ctid < %(last)s::tid
-) AS j
+  GROUP BY 1, 2, 3, 4, 5, 6, 7, 8
+)
+SELECT c.source_name, c.group_key, c.grain, c.verdict, coalesce(c.undecided_reason, ''), sum(c.members)::bigint,
+       coalesce(sum(c.members) FILTER (WHERE c.dirty), 0)::bigint, coalesce(sum(c.members) FILTER (WHERE {by_facts}), 0)::bigint,
+       sum(c.keys), sum(c.facts)
+FROM counted AS c
+LEFT JOIN public.governance_fact_set AS f ON f.source_name = c.source_name AND f.facts_hash = c.facts_hash
 GROUP BY 1, 2, 3, 4, 5
+
+-- known --
+-- Some of the objects of which something else is known: by source, those that `recount` took for wrong, those that are, and those
+-- whose rows are known to be gone.
+WITH picked AS MATERIALIZED (
+  SELECT o.* FROM public.governance_object AS o WHERE o.candidate_key > %(after)s ORDER BY o.candidate_key LIMIT %(most)s
+)
+SELECT (SELECT max(p.candidate_key) FROM picked AS p), c.source_name, count(*) FILTER (WHERE {by_facts}), count(*) FILTER (WHERE {by_object}),
+       count(*) FILTER (WHERE b.is_buried), sum({keys}) FILTER (WHERE b.is_buried), sum({facts}) FILTER (WHERE b.is_buried)
+FROM picked AS o
+LEFT JOIN public.governance_candidate_state AS c ON c.candidate_key = o.candidate_key
+LEFT JOIN public.governance_fact_set AS f ON f.source_name = c.source_name AND f.facts_hash = c.facts_hash
+CROSS JOIN LATERAL (SELECT o.facts @> '{{"state": {{"gone": true}}}}' OR o.facts @> '{{"state": {{"vanished": true}}}}' AS is_buried) AS b
+GROUP BY 2
+
+-- wrong --
+-- Some of the candidates that have another verdict than what they were judged by.
+SELECT c.source_name, (array_agg(c.candidate_key))[1:%(names)s]
+FROM public.governance_candidate_state AS c
+LEFT JOIN public.governance_object AS o ON o.candidate_key = c.candidate_key
+LEFT JOIN public.governance_fact_set AS f ON f.source_name = c.source_name AND f.facts_hash = c.facts_hash
+WHERE c.ctid >= %(first)s::tid AND c.ctid < %(last)s::tid AND CASE WHEN o.candidate_key IS NULL THEN {by_facts} ELSE {by_object} END
+GROUP BY 1
+
+-- represented --
+-- Some of the rows that another stands for: the last key, and the fingerprint of their notes.
+SELECT max(d.source_key), count(*), sum(d.h), array_agg(d.source_key)
+FROM (SELECT d.source_key, {hash} AS h FROM public.governance_duplicate AS d
+      WHERE d.source_name = %(source)s AND d.source_key > %(after)s ORDER BY d.source_key LIMIT %(most)s) AS d
+
+-- buckets --
+SELECT {bucket}::int, count(*), sum(e.h) FROM ({hashes}) AS e GROUP BY 1
+
+-- living --
+-- The candidates of a source in a range of pages, but for those whose rows are known to be gone.
+SELECT {hash} AS h FROM public.governance_candidate_state AS c
+WHERE c.source_name = %(source)s AND c.ctid >= %(first)s::tid AND c.ctid < %(last)s::tid
+  AND NOT EXISTS (SELECT FROM public.governance_object AS o WHERE o.candidate_key = c.candidate_key
+                  AND (o.facts @> '{{"state": {{"gone": true}}}}' OR o.facts @> '{{"state": {{"vanished": true}}}}'))
 
 -- rows_alone --
 -- Rows of a range of pages, in some buckets, that have no candidate of their own, by what accounts for them. Looked up row by
@@ -93,9 +119,12 @@ JOIN public.governance_candidate_state AS c ON c.candidate_key = w.candidate_key
 WHERE c.source_name = %(source)s
 
 -- candidates_alone --
-SELECT c.candidate_key, c.source_key, c.source_version::text,
-       EXISTS (SELECT FROM public.governance_object AS o WHERE o.candidate_key = c.candidate_key
-               AND (o.facts @> '{{"state": {{"gone": true}}}}' OR o.facts @> '{{"state": {{"vanished": true}}}}'))
+-- The candidates of a range of pages, in some buckets, as one answer: candidate key, source key, version, and whether it is known
+-- that its row is gone.
+SELECT coalesce(jsonb_agg(jsonb_build_array(
+         c.candidate_key, c.source_key, c.source_version::text,
+         EXISTS (SELECT FROM public.governance_object AS o WHERE o.candidate_key = c.candidate_key
+                 AND (o.facts @> '{{"state": {{"gone": true}}}}' OR o.facts @> '{{"state": {{"vanished": true}}}}')))), '[]'::jsonb)
 FROM public.governance_candidate_state AS c
 WHERE {tids} AND c.source_name = %(source)s AND {bucket} = ANY (%(buckets)s::bigint[])
 
@@ -116,14 +145,12 @@ WHERE (SELECT (c.facts_hash, c.group_key, c.grain) IS DISTINCT FROM (r.facts_has
                     AND split_part(i.source_name, '#', 1) = %(source)s)
 
 -- fact_sets --
--- Fact sets that some candidate has, behind a hash: whether their facts still are those that make it.
+-- Fact sets behind a hash: whether their facts still are those that make it.
 SELECT max(p.facts_hash), count(*),
-       array_agg(p.facts_hash) FILTER (WHERE p.is_used AND (p.facts_hash, p.group_key, p.grain, p.class)
+       array_agg(p.facts_hash) FILTER (WHERE (p.facts_hash, p.group_key, p.grain, p.class)
                                        IS DISTINCT FROM (p.made_hash, p.made_group, p.made_grain, left(coalesce(p.made_class, ''), 500)))
 FROM (
-  SELECT f.facts_hash, f.group_key, f.grain, f.class, {hash} AS made_hash, {group} AS made_group, {grain} AS made_grain, {kind} AS made_class,
-         (SELECT true FROM public.governance_candidate_state AS c
-          WHERE c.facts_hash = f.facts_hash AND c.source_name = f.source_name LIMIT 1) AS is_used
+  SELECT f.facts_hash, f.group_key, f.grain, f.class, {hash} AS made_hash, {group} AS made_group, {grain} AS made_grain, {kind} AS made_class
   FROM public.governance_fact_set AS f CROSS JOIN LATERAL (SELECT {columns}) AS s
   WHERE f.source_name = %(source)s AND f.facts_hash > %(after)s ORDER BY f.facts_hash LIMIT %(most)s
 ) AS p
