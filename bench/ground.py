@@ -34,9 +34,9 @@ CANDIDATES = "public.governance_candidate_state"
 # A candidate row as the sweep writes it, without asking anybody for its verdict.
 BARELY = f"""INSERT INTO {BARE}
   (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, grain, verdict,
-   undecided_reason, input_quality_state, dirty, dirty_reason, dirtied_at, scan_time, stale_after)
+   undecided_reason, input_quality_state, dirty, dirty_reason, dirtied_at, scan_time, stale_after, source_snapshot_ref)
 SELECT candidate_key, %(ruleset)s, group_key, %(scope)s, source_key, source_version, facts_hash, grain, 'covered', NULL,
-       'ready', false, NULL, NULL, m.at, m.at + interval '90 days'
+       'ready', false, NULL, NULL, m.at, m.at + interval '90 days', '1'
 FROM ({{rows}}) AS batch CROSS JOIN (SELECT public.gov_now() AS at) AS m"""
 SMALL = 100_000
 HUGE = 5_000_000
@@ -103,7 +103,7 @@ class Ground:
             f"TRUNCATE {CANDIDATES}, public.governance_open_row, public.gov_worker_cursor, public.governance_retry,"
             " public.governance_fact_set, public.governance_class, public.governance_ledger,"
             " public.governance_verdict_history, public.governance_duplicate, public.governance_class_finding,"
-            " public.governance_object, public.governance_audit_bucket, public.governance_audit_count"
+            " public.governance_object, public.governance_audit_facts, public.governance_audit_count"
         )
         self.admin.execute("CHECKPOINT")
 

@@ -54,8 +54,14 @@ def grain(source: Source) -> sql.Composable:
 
 
 def facts_hash(source: Source) -> sql.Composable:
-    """Of the columns one by one, so that NULL is not the empty text and no two columns run into each other."""
-    return sql.SQL("hash_record_extended(ROW({}), 0)").format(sql.SQL(", ").join(map(text, fact_names(source))))
+    """Of the columns one by one, each with a seed of its own, so that NULL is not the empty text and no two columns run
+    into each other.
+    """
+    each: list[sql.Composable] = [
+        sql.SQL('coalesce(hashtextextended({} COLLATE "C", {}), {})').format(text(name), seed, seed)
+        for seed, name in enumerate(fact_names(source), start=1)
+    ]
+    return sql.SQL("({})").format(sql.SQL(" # ").join([sql.SQL("0::bigint"), *each]))
 
 
 def fact_names(source: Source) -> list[str]:

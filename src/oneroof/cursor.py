@@ -182,6 +182,12 @@ def summarise(connection: Connection, cursor: Cursor, *, books: str) -> None:
     _move(connection, cursor, "summarise", books=books)
 
 
+def take_snapshot(connection: Connection, source: str, scope: str, metrics: dict[str, Any]) -> int:
+    """Keep a snapshot of a source; its number."""
+    given = {"source": source, "scope": scope, "metrics": Jsonb(metrics)}
+    return int(one(connection, queries("cursor")["snapshot"], given)[0])
+
+
 def prune(connection: Connection, cursor: Cursor, *, behind: Pruned, most: int) -> Pruned:
     """Forget some of what was remembered and F has passed since; how many, and how far it came."""
     parameters = {"cursor": cursor.cursor_id, "frontier": cursor.frontier, "xid": behind.xid, "mark": behind.mark}

@@ -1,8 +1,9 @@
-"""What an audit compares and mends: rows of a source against candidates, both ways, by buckets first (doc 31 §9).
+"""What an audit compares and mends: rows of a source against candidates, both ways (doc 31 §5 and §9).
 
-A row and its candidate have one hash, over key, candidate key, group, grain and facts. Rows are added to their bucket,
-candidates are taken away: where nothing is left, both sides say the same. What differs is looked at key by key, in one
-statement, so that what moves meanwhile is never mistaken for a difference. This module composes SQL and holds no state.
+A row and its candidate have one hash of their facts and one of their keys. The latter are added up for every set of
+facts, of the rows and of the candidates: where the sums are equal, both sides say the same. Where a set has drifted
+keys are looked at, in one statement, so that what moves meanwhile is never mistaken for a difference. This module
+composes SQL and holds no state.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from psycopg import sql
 
 from oneroof import tail
 from oneroof.batch import NO_RULESET
-from oneroof.columns import is_own, key_text
+from oneroof.columns import facts_hash, is_own, key_text, named
 from oneroof.db import Connection, queries
-from oneroof.fingerprint import bucket, kept_hash, row_hash
+from oneroof.fingerprint import kept_hash, row_hash
 from oneroof.source import Source
 from oneroof.tail import TIDS, Bounds
 
@@ -27,54 +28,54 @@ _BURIED = sql.SQL(
   AND NOT (c.dirty AND coalesce(c.dirty_reason, '')
            IN ('source_row_changed', 'source_row_reborn', 'audit_drift', 'audit_successor')))"""
 )
-_CANDIDATE_TIDS = sql.SQL("c.ctid >= %(first)s::tid AND c.ctid < %(last)s::tid")
 
 
 def adding_rows(source: Source) -> sql.Composed:
-    """Add the rows in a range of ctids to their buckets, but for our own and those that another row stands for."""
-    hashes = sql.SQL(
-        """SELECT {hash} AS h FROM {table} AS s WHERE {tids} AND NOT {own}
-  AND NOT EXISTS (SELECT FROM public.governance_duplicate AS d
-                  WHERE d.source_name = %(scope)s AND d.source_key = {key})"""
-    ).format(
-        hash=row_hash(source, facts=True),
-        key=key_text(source),
-        table=source.table,
-        tids=TIDS,
-        own=is_own(source),
+    """Add the rows in a range of ctids to their sets of facts, but for our own."""
+    rows = sql.SQL("SELECT {} AS facts_hash, {} AS h, {} AS newest FROM {} AS s WHERE {} AND NOT {}").format(
+        facts_hash(source), row_hash(source), _newest(source), source.table, TIDS, is_own(source)
     )
-    return _adding(hashes, 1)
+    return sql.SQL(queries("audit")["rows"]).format(rows=rows, sign=sql.SQL("1"))
 
 
-def taking_candidates() -> sql.Composed:
-    """Take the candidates in a range of ctids away from their buckets, but for tombstones and what has vanished."""
-    hashes = sql.SQL(
-        """SELECT {hash} AS h
-FROM public.governance_candidate_state AS c
-LEFT JOIN public.governance_object AS o ON o.candidate_key = c.candidate_key
-WHERE {tids} AND c.source_name = %(scope)s AND NOT ({buried})"""
-    ).format(hash=kept_hash("c", facts=True), tids=_CANDIDATE_TIDS, buried=_BURIED)
-    return _adding(hashes, -1)
+def take_away(connection: Connection, source: Source, keys: list[str]) -> None:
+    """Take rows that another row stands for away from their sets again."""
+
+    def asking(rows: sql.Composed) -> sql.Composed:
+        some = sql.SQL("SELECT r.facts_hash, {} AS h, NULL::timestamptz AS newest FROM ({}) AS r WHERE NOT r.own")
+        return sql.SQL(queries("audit")["rows"]).format(rows=some.format(kept_hash("r"), rows), sign=sql.SQL("-1"))
+
+    _by_key(connection, source, asking, {"scope": source.source_name, "keys": keys})
+
+
+def adding_candidates() -> sql.Composed:
+    """Add the candidates in a range of ctids to their sets of facts."""
+    return sql.SQL(queries("audit")["candidates"]).format(hash=kept_hash("c"))
+
+
+def looking_at_objects() -> sql.Composed:
+    """Look at some of the objects of which something else is known."""
+    return sql.SQL(queries("audit")["objects"]).format(hash=kept_hash("c"), buried=_BURIED)
 
 
 def found(source: Source) -> sql.Composed:
-    """Rows in a range of ctids, in the buckets %(buckets)s and below the frontier, that are not accounted as they
+    """Rows in a range of ctids, with the facts %(drifted)s and below the frontier, that are not accounted as they
     are: key, candidate key and what is wrong.
     """
-    where = [TIDS, _in_buckets(row_hash(source, facts=True)), tail.in_window(Bounds(frontier=None, horizon=0))]
+    where = [TIDS, _drifted(source), tail.in_window(Bounds(frontier=None, horizon=0))]
     rows = tail.rows(source, where=sql.SQL(" AND ").join(where), limit=False)
     return sql.SQL(queries("audit")["found"]).format(rows=rows, buried=_BURIED)
 
 
 def bare(source: Source) -> sql.Composed:
     """The same rows, whatever is known of them, by their keys alone: for what cannot be mended."""
-    where = [TIDS, _in_buckets(row_hash(source, facts=True)), tail.in_window(Bounds(frontier=None, horizon=0))]
+    where = [TIDS, _drifted(source), tail.in_window(Bounds(frontier=None, horizon=0))]
     return tail.rows(source, where=sql.SQL(" AND ").join(where), limit=False, bare=True)
 
 
 def accounted() -> sql.Composed:
-    """Candidates in a range of ctids and in the buckets %(buckets)s, but for tombstones and what has vanished."""
-    return sql.SQL(queries("audit")["accounted"]).format(bucket=bucket(kept_hash("c", facts=True)), buried=_BURIED)
+    """Candidates in a range of ctids, with the facts %(drifted)s, but for tombstones and what has vanished."""
+    return sql.SQL(queries("audit")["accounted"]).format(buried=_BURIED)
 
 
 def mend(
@@ -127,12 +128,11 @@ def _by_key(
         return connection.execute(asking(tail.rows(source, where=where, limit=False)), given)
 
 
-def _adding(hashes: sql.Composed, sign: int) -> sql.Composed:
-    buckets = sql.SQL(
-        "SELECT {bucket} AS bucket, count(*) AS members, sum(h) AS fingerprint FROM ({hashes}) AS each GROUP BY 1"
-    ).format(bucket=bucket(sql.SQL("h")), hashes=hashes)
-    return sql.SQL(queries("audit")["add"]).format(sign=sql.Literal(sign), buckets=buckets)
+def _drifted(source: Source) -> sql.Composed:
+    return sql.SQL("{} = ANY (%(drifted)s::bigint[])").format(facts_hash(source))
 
 
-def _in_buckets(hashed: sql.Composable) -> sql.Composable:
-    return sql.SQL("{} = ANY (%(buckets)s::bigint[])").format(bucket(hashed))
+def _newest(source: Source) -> sql.Composable:
+    if source.timestamp_column is None:
+        return sql.SQL("NULL::timestamptz")
+    return sql.SQL("{}::timestamptz").format(named(source.timestamp_column))

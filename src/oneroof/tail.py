@@ -238,6 +238,13 @@ def news(source: Source) -> sql.Composable:
     )
 
 
+def newest(source: Source) -> sql.Composed | None:
+    """The latest timestamp as text, where an index has it."""
+    if source.timestamp_column is None or not source.in_index_order:
+        return None
+    return sql.SQL("SELECT max({})::text FROM {} AS s").format(named(source.timestamp_column), source.table)
+
+
 def item_rows(source: Source) -> sql.Composed:
     """The rows with the keys %(keys)s, a text array as `key_text` writes them."""
     return rows(source, where=_items(source), limit=False)

@@ -57,6 +57,7 @@ class Candidate:
     rule_code: str | None
     input_rule: str | None
     ruleset_version: str
+    snapshot_ref: str | None
     change_number: int
     scan_time: datetime | None
     stale_after: datetime | None

@@ -31,14 +31,15 @@ STATEMENT = 5.0
 LONGEST = 3600.0
 # Pages at once: a hundred thousand rows or so.
 PAGES = 4_096
-# As the workers read: keys and facts are texts, and a policy that would hide rows is an error. Whole pieces are counted
-# by hashing, whatever the planner knows of tables that nobody has analysed yet.
+# As the workers read: keys and facts are texts, and a policy that would hide rows is an error. Pieces are added up by
+# hashing, whatever the planner knows of tables that nobody has analysed yet.
 _SETTINGS = {
     "row_security": "off",
     "timezone": "UTC",
     "datestyle": "ISO",
     "max_parallel_workers_per_gather": "0",
     "work_mem": "64MB",
+    "enable_sort": "off",
     "enable_mergejoin": "off",
 }
 

@@ -60,14 +60,13 @@ class Run:
     dlq: int = 0
 
     def summary(self) -> dict[str, Any]:
-        """The keys of doc 39; the ruleset and the end are added where it is kept."""
+        """The keys of doc 39; the ruleset, the snapshot and the end are added where it is kept."""
         return {
             "batch_count": self.batch_count,
             "rows_seen": self.rows_seen,
             "dirty_marked": self.dirty_marked,
             "own": self.own,
             "dlq": self.dlq,
-            "snapshot_ref": None,
             "started_at": self.started_at,
         }
 

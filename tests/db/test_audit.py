@@ -9,14 +9,13 @@ import pytest
 
 import inventory
 from bed import as_user, connect, eventually, set_clock
+from judging import judge
 from oneroof import approvals, findings, lease, source, vanishing
 from oneroof.db import Connection, one
 from oneroof.errors import Refused
 from oneroof.source import Source
-from oneroof.workers import candidate_scan, full_audit, input_gate
-from oneroof.workers.candidate_scan import CandidateScan
+from oneroof.workers import full_audit
 from oneroof.workers.full_audit import FullAudit
-from oneroof.workers.input_gate import InputGate
 
 ROWS = 200
 COUNTS = tuple(full_audit.COUNTS.values())
@@ -45,15 +44,6 @@ def tailed(admin: Connection) -> Source:
     inventory.intake(admin, made, batch=100)
     judge(admin, made)
     return made
-
-
-def judge(connection: Connection, tailed: Source) -> None:
-    """Gate and scan until neither has anything left."""
-    for _ in range(3):
-        for worker, name in ((InputGate, input_gate.NAME), (CandidateScan, candidate_scan.NAME)):
-            held = inventory.claim(connection, name)
-            inventory.until_idle(worker(connection, tailed, held))
-            lease.release(connection, held)
 
 
 def audit(connection: Connection, tailed: Source, *, batch: int = 1_000) -> dict[str, int]:
@@ -214,13 +204,20 @@ def test_a_candidate_that_somebody_holds_is_waited_for(
     assert found["repaired_verdicts"] == 1
 
 
-@pytest.mark.parametrize("change", ["facts_hash = 1", "group_key = 'src/other'", "grain = 'inherited'"])
-def test_altered_facts_are_read_again(admin: Connection, tailed: Source, change: str) -> None:
+@pytest.mark.parametrize(
+    ("change", "counted"),
+    [
+        ("facts_hash = 1", "repaired_drift"),
+        ("group_key = 'src/other'", "repaired_verdicts"),
+        ("grain = 'inherited'", "repaired_verdicts"),
+    ],
+)
+def test_altered_facts_are_read_again(admin: Connection, tailed: Source, change: str, counted: str) -> None:
     """What a candidate says of its row is what the row says."""
     right = state(admin, 5)
     behind_its_back(admin, f"UPDATE governance_candidate_state SET {change} WHERE source_key = '5'")
-    assert audit(admin, tailed)["repaired_drift"] == 1
-    assert state(admin, 5)[3] == "audit_drift"
+    assert audit(admin, tailed)[counted] == 1
+    assert state(admin, 5)[3] in ("audit_drift", "audit_verdict")
     judge(admin, tailed)
     assert state(admin, 5) == right
     assert is_well(admin, tailed)
@@ -407,3 +404,97 @@ def test_time_and_lag(admin: Connection, tailed: Source) -> None:
     judge(admin, tailed)
     assert is_well(admin, tailed)
     assert findings.listing(admin) == []
+
+
+SNAPSHOTS = """SELECT s.snapshot_ref, e.metrics, e.delta_previous FROM governance_snapshot AS s
+JOIN evolution_snapshots AS e ON e.id = s.snapshot_id AND e.scope = s.scope
+WHERE s.source_name = 'src' AND s.scope = %s ORDER BY s.snapshot_ref"""
+
+
+def snapshots(admin: Connection, scope: str) -> list[tuple[int, dict[str, Any], dict[str, Any] | None]]:
+    return [(ref, metrics, delta) for ref, metrics, delta in admin.execute(SNAPSHOTS, (scope,))]
+
+
+def grouped(admin: Connection) -> Source:
+    """Rows in two groups, swept, judged and audited."""
+    made = inventory.make(admin)
+    admin.execute(
+        "INSERT INTO src SELECT n, now() - interval '1 hour', 'code ' || n,"
+        " CASE WHEN n <= 30 THEN 'born' ELSE 'grown' END FROM generate_series(1, 100) AS n"
+    )
+    inventory.sweep(admin, made, batch=100)
+    inventory.intake(admin, made, batch=100)
+    judge(admin, made)
+    assert audit(admin, made) == {}
+    return made
+
+
+def test_doc31_5_snapshots_of_a_source_by_group(admin: Connection) -> None:
+    """The sweep opens one, which its candidates are of; an audit keeps counts, bounds and fingerprints of the groups,
+    and the next one what has changed in which; nothing is kept where nothing has changed.
+    """
+    made = grouped(admin)
+    ((opened, metrics, _),) = snapshots(admin, "governance.backfill")
+    assert int(metrics["pages"]) > 0
+    refs = admin.execute("SELECT DISTINCT source_snapshot_ref FROM governance_candidate_state").fetchall()
+    assert refs == [(str(opened),)]
+    ((first, metrics, delta),) = snapshots(admin, "governance.audit")
+    assert delta is None
+    assert {group: of["rows"] for group, of in metrics["groups"].items()} == {"src/born": 30, "src/grown": 70}
+    summary, metadata = one(
+        admin, "SELECT last_run_summary, metadata FROM gov_worker_cursor WHERE worker_name = %s", (full_audit.NAME,)
+    )
+    assert (summary["snapshot_ref"], metadata["source_snapshot_ref"]) == (opened, first)
+    assert audit(admin, made) == {}
+    assert len(snapshots(admin, "governance.audit")) == 1
+    admin.execute("UPDATE src SET status = 'grown' WHERE id = 1; INSERT INTO src VALUES (101, now(), 'new', 'late')")
+    inventory.intake(admin, made, batch=100)
+    judge(admin, made)
+    refs = admin.execute(
+        "SELECT source_key, source_snapshot_ref FROM governance_candidate_state WHERE source_snapshot_ref <> %s"
+        " ORDER BY 1",
+        (str(opened),),
+    ).fetchall()
+    assert refs == [("1", str(first)), ("101", str(first))]
+    assert audit(admin, made) == {}
+    (_, (second, _, delta)) = snapshots(admin, "governance.audit")
+    assert delta is not None
+    assert second > first == delta["snapshot_ref"]
+    assert set(delta["groups"]) == {"src/born", "src/grown", "src/late"}
+    assert delta["groups"]["src/late"][0] is None
+
+
+def test_doc31_5_drift_dirties_the_drifted_group_alone(admin: Connection) -> None:
+    """What was altered in one group is mended there; nobody of another group is touched."""
+    made = grouped(admin)
+    others = "SELECT source_key, xmin::text FROM governance_candidate_state WHERE group_key = 'src/grown' ORDER BY 1"
+    before = admin.execute(others).fetchall()
+    behind_its_back(admin, "DELETE FROM governance_candidate_state WHERE source_key = '7'")
+    behind_its_back(admin, "UPDATE governance_candidate_state SET facts_hash = 5 WHERE source_key = '8'")
+    found = {"repaired_missing": 1, "repaired_drift": 1, "repaired_verdicts": 1, "repaired_groups": 1}
+    assert audit(admin, made) == found
+    drifted = admin.execute(
+        "SELECT f.group_key FROM governance_audit_facts AS a LEFT JOIN governance_fact_set AS f USING (facts_hash)"
+        " WHERE (row_count, row_sum) <> (candidate_count, candidate_sum) ORDER BY 1"
+    ).fetchall()
+    assert drifted == [("src/born",), (None,)]
+    dirty = admin.execute(
+        "SELECT source_key, dirty_reason FROM governance_candidate_state WHERE dirty ORDER BY 1"
+    ).fetchall()
+    assert dirty == [("7", "audit_missing"), ("8", "audit_drift")]
+    assert admin.execute(others).fetchall() == before
+    judge(admin, made)
+    assert is_well(admin, made)
+
+
+def test_a_snapshot_does_not_rest_on_the_hosts_row(admin: Connection) -> None:
+    """The host may delete its rows: the next snapshot has nothing to be compared with, and is kept all the same."""
+    made = grouped(admin)
+    admin.execute("DELETE FROM evolution_snapshots")
+    admin.execute("INSERT INTO src VALUES (101, now(), 'new', 'late')")
+    inventory.intake(admin, made, batch=100)
+    judge(admin, made)
+    assert audit(admin, made) == {}
+    ((_, metrics, delta),) = snapshots(admin, "governance.audit")
+    assert delta is None or delta["groups"] == {}
+    assert metrics["rows"] == 101

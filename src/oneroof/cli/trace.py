@@ -63,6 +63,7 @@ def _about(this: Candidate, decided: str, story: Story) -> Iterator[tuple[str, o
     yield "scanned", this.scan_time
     yield "holds until", this.stale_after
     yield "ruleset", this.ruleset_version
+    yield "snapshot", this.snapshot_ref
     yield "source", f"{this.source_name}, row {this.source_key}, change {this.change_number}"
     yield "group", f"{this.group_key} ({this.grain})"
     if this.dirty:

@@ -14,7 +14,7 @@ GRANT INSERT (issue_type, bucket, severity, status, title, entity_type, entity_c
   UPDATE (status, occurrence_count, reopen_count, details, last_seen_at, resolved_at) ON public.system_issues TO oneroof_owner;
 GRANT INSERT, UPDATE (event_type_hint, capture_payload, processed_at, error_count, last_error) ON public.event_pending
   TO oneroof_owner;
-GRANT INSERT (snapshot_at, scope, metrics, notes) ON public.evolution_snapshots TO oneroof_owner;
+GRANT INSERT (snapshot_at, scope, metrics, delta_previous, notes) ON public.evolution_snapshots TO oneroof_owner;
 DO $sequences$
 DECLARE
   written CONSTANT regclass[] :=
@@ -96,8 +96,9 @@ GRANT EXECUTE ON FUNCTION public.gov_classes_refresh(), public.gov_fact_sets_jud
   public.gov_gate_mark(text, bigint), public.gov_scan_apply(text, bigint), public.gov_scan_spread(text, bigint),
   public.gov_scan_expire(text, bigint), public.gov_candidates_vanish(text, text[]), public.gov_candidates_lose(text, text[]),
   public.gov_vanished_decide(text, double precision, bigint, bigint), public.gov_ledger_recount(text, text[]) TO oneroof_worker;
-GRANT SELECT ON public.governance_audit_bucket, public.governance_audit_count TO oneroof_reader, oneroof_worker;
-GRANT INSERT, UPDATE, DELETE ON public.governance_audit_bucket, public.governance_audit_count TO oneroof_worker;
+GRANT SELECT ON public.governance_audit_facts, public.governance_audit_count, public.governance_snapshot TO oneroof_reader, oneroof_worker;
+GRANT EXECUTE ON FUNCTION public.gov_snapshot_take(text, text, jsonb) TO oneroof_worker;
+GRANT INSERT, UPDATE, DELETE ON public.governance_audit_facts, public.governance_audit_count TO oneroof_worker;
 GRANT SELECT ON public.governance_vanishing TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_console;
 
 GRANT SELECT ON public.governance_certificate, public.v_governance_books, public.v_governance_group

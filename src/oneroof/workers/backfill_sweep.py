@@ -139,10 +139,20 @@ class BackfillSweep:
         horizon = cursor.read_horizon(self.connection, here)
         ground = cursor.read_ground(self.connection, self.source)
         phase = "seeding" if here.phase is None else "reconciling"
-        cursor.open_window(self.connection, here, horizon, phase=phase, metadata={"leaves": ground.leaves})
+        metadata = {"leaves": ground.leaves, "source_snapshot_ref": self._snapshot(horizon.xid, ground.blocks)}
+        cursor.open_window(self.connection, here, horizon, phase=phase, metadata=metadata)
         if phase == "seeding":
             facts.prepare(self.connection, self.source, blocks=ground.blocks)
         return MOVED
+
+    def _snapshot(self, horizon: int, blocks: int) -> int:
+        """What the sweep is about to read (doc 31 §5): its candidates say that they are of this. The fingerprints of
+        groups are the audit's, which reads the same rows.
+        """
+        asking = tail.newest(self.source)
+        row = self.connection.execute(asking).fetchone() if asking else None
+        metrics = {"horizon": str(horizon), "pages": blocks, "newest": row[0] if row else None}
+        return cursor.take_snapshot(self.connection, self.source.source_name, "governance.backfill", metrics)
 
     def _keyset(self, here: Cursor, put: Put, *, known: bool) -> Step:
         at = here.window_at or {}

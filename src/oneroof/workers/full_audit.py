@@ -1,10 +1,11 @@
 """`gov_periodic_full_audit`: is what is accounted what is there (doc 31 §7 and §9, doc 39 §39.5)?
 
 A source against its candidates, both ways, the candidates against what they are judged by, and the books against a
-recount. Sums over buckets tell whether anything differs; only inside a bucket that does are keys compared. What is
-wrong is put right as a dirty mark, and comes round through the gate and the scan like any change; what is gone becomes
-a tombstone, unless too much of a group went at once (docs/explanation/audit.md). Every step is one short transaction,
-and where the audit stands is in `window_at`: whoever goes on after a crash goes on from there.
+recount. Sums over sets of facts tell what has drifted; only there are keys compared. What is wrong is put right as a
+dirty mark, and comes round through the gate and the scan like any change; what is gone becomes a tombstone, unless too
+much of a group went at once (docs/explanation/audit.md). What the source was found to have is kept as a snapshot
+(doc 31 §5). Every step is one short transaction, and where the audit stands is in `window_at`: whoever goes on after a
+crash goes on from there.
 """
 
 from __future__ import annotations
@@ -30,14 +31,25 @@ NAME = "gov_periodic_full_audit"
 BATCH = 5_000
 INTERVAL = 3_600.0
 # Pages to add up at once, and pages of rows or candidates that are looked for one by one.
-PAGES = 2_048
+PAGES = 8_192
 FEW_PAGES = 128
 # More than this share of a group, and at least so many, may not vanish at once.
 VANISH_SHARE = 0.1
 VANISH_LEAST = 100
 # What failed for good goes on as the intake's item, which tries it again.
 INTAKE = "gov_handoff_intake"
-STEPS = ("notes", "rows", "candidates", "found", "lost", "books", "vanished", "expired", "waiting")
+STEPS = (
+    "notes",
+    "rows",
+    "candidates",
+    "objects",
+    "found",
+    "lost",
+    "books",
+    "vanished",
+    "expired",
+    "waiting",
+)
 COUNTS = {
     "missing": "repaired_missing",
     "drifted": "repaired_drift",
@@ -108,7 +120,8 @@ class FullAudit:
                 return NOTHING, self.run, 0
             self._execute("forget", self._given())
             self._execute("uncount", self._given())
-            return self._advance(here, {"step": STEPS[0], "counts": {}, "buckets": []}, {})
+            return self._advance(here, {"step": STEPS[0], "counts": {}}, {})
+        self._execute("by_hashing", {})
         done = self._poisoned(at, poison) if poison else self._step(at["step"])(at)
         counts = dict(Counter(at["counts"]) + Counter(done.counts))
         if done.at is not None:
@@ -116,19 +129,17 @@ class FullAudit:
         return self._go_on(here, at, counts, done)
 
     def _go_on(self, here: Cursor, at: dict[str, Any], counts: dict[str, int], done: Done) -> tuple[Step, Run, int]:
-        """To the next step; without a difference there are no keys to compare."""
+        """To the next step; where nothing has drifted there are no keys to compare."""
         step = at["step"]
-        buckets = at["buckets"]
-        if step == "candidates":
-            (buckets,) = one(self.connection, queries("audit")["suspects"], self._given())
         following = STEPS[STEPS.index(step) + 1 :]
-        if step == "candidates" and not buckets:
+        if step == "objects" and not self._drifted():
             following = following[2:]
         if following:
-            return self._advance(here, {"step": following[0], "counts": counts, "buckets": buckets}, done.counts)
+            return self._advance(here, {"step": following[0], "counts": counts}, done.counts)
         step_done, run, _ = self._advance(here, {**at, "counts": counts}, done.counts)
         say_now(self.connection)
-        self._execute("closed", {"worker": NAME, "source": self.name})
+        snapshot = self._count("snapshot", frontier=self._frontier)
+        self._execute("closed", {"worker": NAME, "source": self.name, "snapshot": snapshot})
         return step_done, run, 1
 
     def _advance(self, here: Cursor, at: dict[str, Any], counts: dict[str, int]) -> tuple[Step, Run, int]:
@@ -157,6 +168,7 @@ class FullAudit:
             "notes": self._notes,
             "rows": self._rows,
             "candidates": self._candidates,
+            "objects": self._objects,
             "found": self._found,
             "lost": self._lost,
             "books": lambda _: self._books(),
@@ -171,6 +183,9 @@ class FullAudit:
         given = {"after": at.get("after", ""), "batch": self.batch}
         keys = [key for (key,) in self._execute("notes", self._given(**given))]
         torn = reconcile.tear(self.connection, self.source, keys) if keys else 0
+        left = [key for (key,) in self._execute("noted", self._given(keys=keys))] if keys else []
+        if left:
+            reconcile.take_away(self.connection, self.source, left)
         return Done({"after": keys[-1]} if len(keys) == self.batch else None, {"noted": torn})
 
     def _rows(self, at: dict[str, Any]) -> Done:
@@ -179,27 +194,36 @@ class FullAudit:
         if at.get("files", ground.files) != ground.files:
             # A rewrite has moved rows to where the walk has been.
             self._execute("forget", self._given())
-            at = {}
+            return Done({"step": STEPS[0], "tid": 0, "after": "", "files": ground.files})
         piece = self._piece(at, ground.blocks)
         adding = self._statements.get("rows", compose=lambda: reconcile.adding_rows(self.source))
         self.connection.execute(adding, self._given(**piece.given))
         return Done(piece.then(files=ground.files))
 
     def _candidates(self, at: dict[str, Any]) -> Done:
-        """Take away what is accounted; and see whether verdicts are those of what they are judged by."""
+        """Add up what is accounted; and see whether verdicts are those of what they are judged by."""
         piece = self._piece(at, self._count("pages"))
-        taking = self._statements.get("candidates", compose=reconcile.taking_candidates)
-        self.connection.execute(taking, self._given(**piece.given))
-        self._execute("count", self._given(**piece.given))
-        marked = self._execute("verdicts", self._given(**piece.given)).rowcount
+        adding = self._statements.get("candidates", compose=reconcile.adding_candidates)
+        row = self.connection.execute(adding, self._given(**piece.given)).fetchone()
+        suspects = row[0] if row else []
+        marked = self._execute("verdicts", self._given(**piece.given, suspects=suspects)).rowcount if suspects else 0
         return Done(piece.then(), {"verdicts": marked})
+
+    def _objects(self, at: dict[str, Any]) -> Done:
+        """What is known of single objects: tombstones have no row, and verdicts may be an object's own."""
+        looking = self._statements.get("objects", compose=reconcile.looking_at_objects)
+        given = self._given(after=at.get("after", ""), batch=self.batch)
+        row = self.connection.execute(looking, given).fetchone()
+        assert row is not None
+        last, looked_at, marked = row
+        return Done({"after": last} if looked_at == self.batch else None, {"verdicts": marked})
 
     def _found(self, at: dict[str, Any]) -> Done:
         """Rows that are not accounted as they are; some at a time, and the same piece again until there are none."""
         blocks = cursor.read_ground(self.connection, self.source).blocks
         piece = self._piece(at, blocks, most=FEW_PAGES * SLOTS)
         finding = self._statements.get("found", compose=lambda: reconcile.found(self.source))
-        given = self._given(**piece.given, **self._suspects(at), batch=self.batch)
+        given = self._given(**piece.given, **self._suspects(), batch=self.batch)
         rows = self.connection.execute(finding, given).fetchall()
         what: dict[str, list[str]] = {name: [] for name in ("missing", "drifted", "reborn", "duplicates", "noted")}
         for key, _, kind in rows:
@@ -221,7 +245,7 @@ class FullAudit:
         """Candidates without their row: another row that it stood for takes its place, or it has vanished."""
         piece = self._piece(at, self._count("pages"), most=FEW_PAGES * SLOTS)
         asking = self._statements.get("accounted", compose=reconcile.accounted)
-        rows = self.connection.execute(asking, self._given(**piece.given, **self._suspects(at))).fetchall()
+        rows = self.connection.execute(asking, self._given(**piece.given, drifted=self._drifted())).fetchall()
         through = piece.then()
         candidates, keys = [row[0] for row in rows], [row[1] for row in rows]
         lost = reconcile.lost(self.connection, self.source, candidates, keys, frontier=self._frontier) if rows else []
@@ -271,7 +295,7 @@ class FullAudit:
             raise poison
         piece = self._piece(at, cursor.read_ground(self.connection, self.source).blocks)
         who = {"worker": INTAKE, "source": self.name, "cursor": None, "keep": batch.FORGET, **describe(poison)}
-        given = {**piece.given, **self._suspects(at), **who}
+        given = {**piece.given, **self._suspects(), **who}
         staging = batch.staging(reconcile.bare(self.source)).as_bytes(None)
         staged = batch.apply(self.connection, self.source, staging, given)
         return Done(piece.then(), {"failed": staged.written})
@@ -281,8 +305,12 @@ class FullAudit:
         last = first + min(self._pages.now, most or self._pages.now)
         return Piece(first, last, last if last < blocks * SLOTS else None)
 
-    def _suspects(self, at: dict[str, Any]) -> dict[str, Any]:
-        return {"buckets": at["buckets"], "horizon": str(self._frontier % EPOCH)}
+    def _suspects(self) -> dict[str, Any]:
+        return {"drifted": self._drifted(), "horizon": str(self._frontier % EPOCH)}
+
+    def _drifted(self) -> list[int]:
+        """The facts of which there are not the same rows and candidates."""
+        return list(one(self.connection, queries("audit")["drifted"], self._given())[0])
 
     def _unnote(self, keys: list[str]) -> None:
         if keys:

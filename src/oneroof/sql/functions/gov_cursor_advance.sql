@@ -14,7 +14,10 @@ BEGIN
       last_watermark_id = CASE WHEN v_ts >= coalesce(c.last_watermark_ts, '-infinity') THEN p_key ELSE c.last_watermark_id END,
       watermark_text = CASE WHEN v_ts >= coalesce(c.last_watermark_ts, '-infinity') THEN p_text ELSE c.watermark_text END,
       events_seen = c.events_seen + p_seen, attempts_written = c.attempts_written + p_written,
-      last_run_at = public.gov_now(), last_run_summary = p_summary || jsonb_build_object('ended_at', public.gov_now(), 'ruleset_version', public.gov_ruleset_active()),
+      last_run_at = public.gov_now(),
+      last_run_summary = p_summary || jsonb_build_object(
+        'ended_at', public.gov_now(), 'ruleset_version', public.gov_ruleset_active(),
+        'snapshot_ref', (SELECT max(s.snapshot_ref) FROM public.governance_snapshot AS s WHERE s.source_name = split_part(p_source, '#', 1))),
       metadata = c.metadata || jsonb_build_object('batches', coalesce((c.metadata ->> 'batches')::bigint, 0) + 1)
   WHERE c.worker_name = p_worker AND c.source_name = p_source;
 END

@@ -1,5 +1,6 @@
--- Count how many objects of a class have which finding, of the classes in which anything moved since they were last counted: their
--- members alone are read, by the index of their facts. Answers how many populations changed.
+-- Count how many objects of a class have which finding, of the classes in which anything moved since they were last counted. Their
+-- members alone are read, by the index of their facts; where that would be most of all, everything is, once. Answers how many
+-- populations changed.
 CREATE OR REPLACE FUNCTION public.gov_findings_count(p_source text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -7,6 +8,10 @@ AS $$
 DECLARE
   at CONSTANT timestamptz := public.gov_now();
   v_classes text[];
+  v_all bigint;
+  v_some bigint;
+  v_hashes bigint[];
+  v_members bigint[];
   v_changed bigint;
 BEGIN
   -- What moves at this very moment, or is not yet committed, moves again for the next count: an overlap of a minute.
@@ -21,22 +26,39 @@ BEGIN
   IF v_classes IS NULL THEN
     RETURN 0;
   END IF;
-  WITH flagged AS MATERIALIZED (
-    SELECT f.facts_hash, f.class, f.finding_types FROM public.governance_fact_set AS f
-    WHERE f.source_name = p_source AND f.class = ANY (v_classes) AND f.finding_types <> '{}'
+  SELECT sum(l.members), sum(l.members) FILTER (WHERE l.group_key = ANY (
+           ARRAY(SELECT f.group_key FROM public.governance_fact_set AS f WHERE f.source_name = p_source AND f.class = ANY (v_classes))))
+  INTO v_all, v_some FROM public.governance_ledger AS l WHERE l.source_name = p_source;
+  IF v_some > 10000 AND v_some > v_all / 10 THEN
+    SELECT array_agg(m.facts_hash), array_agg(m.members) INTO v_hashes, v_members
+    FROM (SELECT c.facts_hash, count(*) AS members FROM public.governance_candidate_state AS c WHERE c.source_name = p_source GROUP BY 1) AS m
+    JOIN public.governance_fact_set AS f ON f.source_name = p_source AND f.facts_hash = m.facts_hash
+    WHERE f.class = ANY (v_classes) AND f.finding_types <> '{}';
+  ELSE
+    SELECT array_agg(f.facts_hash), array_agg(m.members) INTO v_hashes, v_members
+    FROM public.governance_fact_set AS f CROSS JOIN LATERAL (
+      SELECT count(*) AS members FROM public.governance_candidate_state AS c
+      WHERE c.facts_hash = f.facts_hash AND c.source_name = p_source) AS m
+    WHERE f.source_name = p_source AND f.class = ANY (v_classes) AND f.finding_types <> '{}';
+  END IF;
+  WITH known AS MATERIALIZED (
+    SELECT c.facts_hash, o.finding_types, o.candidate_key FROM public.governance_object AS o
+    JOIN public.governance_candidate_state AS c ON c.candidate_key = o.candidate_key AND c.source_name = p_source
   ), plain AS MATERIALIZED (
-    SELECT g.class, g.finding_types, m.members, m.sample
-    FROM flagged AS g CROSS JOIN LATERAL (
-      SELECT count(*) AS members, min(c.candidate_key) AS sample FROM public.governance_candidate_state AS c
-      WHERE c.facts_hash = g.facts_hash AND c.source_name = p_source
-        AND NOT EXISTS (SELECT FROM public.governance_object AS o WHERE o.candidate_key = c.candidate_key)) AS m
+    SELECT f.class, f.finding_types, m.members, s.sample
+    FROM (SELECT u.facts_hash, u.members - (SELECT count(*) FROM known AS k WHERE k.facts_hash = u.facts_hash) AS members
+          FROM unnest(v_hashes, v_members) AS u (facts_hash, members)) AS m
+    JOIN public.governance_fact_set AS f ON f.source_name = p_source AND f.facts_hash = m.facts_hash
+    CROSS JOIN LATERAL (
+      SELECT c.candidate_key AS sample FROM public.governance_candidate_state AS c
+      WHERE c.facts_hash = m.facts_hash AND c.source_name = p_source
+        AND NOT EXISTS (SELECT FROM public.governance_object AS o WHERE o.candidate_key = c.candidate_key) LIMIT 1) AS s
     WHERE m.members > 0
     UNION ALL
-    SELECT coalesce(f.class, ''), o.finding_types, 1, o.candidate_key
-    FROM public.governance_object AS o
-    JOIN public.governance_candidate_state AS c ON c.candidate_key = o.candidate_key AND c.source_name = p_source
-    LEFT JOIN public.governance_fact_set AS f ON f.source_name = p_source AND f.facts_hash = c.facts_hash
-    WHERE o.finding_types <> '{}' AND coalesce(f.class, '') = ANY (v_classes)
+    SELECT coalesce(f.class, ''), k.finding_types, 1, k.candidate_key
+    FROM known AS k
+    LEFT JOIN public.governance_fact_set AS f ON f.source_name = p_source AND f.facts_hash = k.facts_hash
+    WHERE k.finding_types <> '{}' AND coalesce(f.class, '') = ANY (v_classes)
   ), wanted AS MATERIALIZED (
     SELECT p.class, t.issue_type, sum(p.members)::bigint AS population, (array_agg(p.sample ORDER BY p.sample))[1:5] AS samples
     FROM plain AS p CROSS JOIN LATERAL unnest(p.finding_types) AS t (issue_type)

@@ -133,15 +133,32 @@ CREATE TABLE public.governance_certificate (
 COMMENT ON TABLE public.governance_certificate IS 'the certificates that were made here, each chained to the one before it';
 COMMENT ON COLUMN public.governance_certificate.snapshot_id IS 'the row of evolution_snapshots that holds the certificate';
 
--- What a source has less what is accounted of it, bucket by bucket, while an audit adds it up (doc 31 §9).
-CREATE TABLE public.governance_audit_bucket (
-  source_name text NOT NULL,
-  bucket      bigint NOT NULL,
-  members     bigint NOT NULL,
-  fingerprint numeric NOT NULL,
-  PRIMARY KEY (source_name, bucket)
+-- What a source has, and what is accounted of it, by sets of facts, while an audit adds it up (doc 31 §5 and §9).
+CREATE TABLE public.governance_audit_facts (
+  source_name     text NOT NULL,
+  facts_hash      bigint NOT NULL,
+  row_count       bigint NOT NULL DEFAULT 0,
+  row_sum         numeric NOT NULL DEFAULT 0,
+  newest          timestamptz,
+  candidate_count bigint NOT NULL DEFAULT 0,
+  candidate_sum   numeric NOT NULL DEFAULT 0,
+  PRIMARY KEY (source_name, facts_hash)
 );
-COMMENT ON TABLE public.governance_audit_bucket IS 'rows less candidates, and the sum of the hashes of both, of the audit under way: nought where they agree';
+COMMENT ON TABLE public.governance_audit_facts IS 'rows and candidates with the same facts as the audit under way has counted them, and the sum of the hashes of their keys: equal where they agree';
+
+-- Snapshots of sources (doc 31 §5), each a row of the host's evolution_snapshots; a candidate says which one was the latest when it was
+-- written or judged.
+CREATE TABLE public.governance_snapshot (
+  snapshot_ref bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  source_name  text NOT NULL,
+  scope        text NOT NULL,
+  taken_at     timestamptz NOT NULL,
+  digest       text NOT NULL,
+  snapshot_id  bigint NOT NULL
+);
+COMMENT ON TABLE public.governance_snapshot IS 'counts, bounds and fingerprints of the groups of a source at one time';
+COMMENT ON COLUMN public.governance_snapshot.snapshot_id IS 'the row of evolution_snapshots that holds it';
+CREATE INDEX governance_snapshot_latest ON public.governance_snapshot (source_name, snapshot_ref);
 
 CREATE TABLE public.governance_audit_count (
   source_name      text NOT NULL,

@@ -1,3 +1,7 @@
+-- by_hashing --
+-- A piece is added up by hashing, whatever the planner knows of tables that nobody has analysed yet.
+SELECT set_config('work_mem', '64MB', true), set_config('enable_sort', 'off', true), set_config('enable_mergejoin', 'off', true)
+
 -- frontier --
 -- Below it every row was applied: the intake's, or the first sweep's until the intake has begun; none where neither is of this cluster.
 SELECT CASE WHEN i.frontier IS NOT NULL THEN CASE WHEN i.cluster_identity = %(identity)s THEN i.frontier END
@@ -10,31 +14,100 @@ WHERE b.worker_name = 'gov_backfill_sweep' AND b.source_name = %(source)s AND b.
 SELECT pg_relation_size('public.governance_candidate_state') / current_setting('block_size')::bigint
 
 -- forget --
-DELETE FROM public.governance_audit_bucket WHERE source_name = %(scope)s
+DELETE FROM public.governance_audit_facts WHERE source_name = %(scope)s
 
--- add --
-INSERT INTO public.governance_audit_bucket AS a (source_name, bucket, members, fingerprint)
-SELECT %(scope)s, b.bucket, {sign} * b.members, {sign} * b.fingerprint FROM ({buckets}) AS b
-ON CONFLICT (source_name, bucket) DO UPDATE SET members = a.members + excluded.members, fingerprint = a.fingerprint + excluded.fingerprint
+-- rows --
+-- Add rows to their sets of facts, or take them away.
+INSERT INTO public.governance_audit_facts AS a (source_name, facts_hash, row_count, row_sum, newest)
+SELECT %(scope)s, r.facts_hash, {sign} * count(*), {sign} * sum(r.h), max(r.newest) FROM ({rows}) AS r GROUP BY 2
+ON CONFLICT (source_name, facts_hash) DO UPDATE
+SET row_count = a.row_count + excluded.row_count, row_sum = a.row_sum + excluded.row_sum, newest = greatest(a.newest, excluded.newest)
 
--- suspects --
-SELECT coalesce(array_agg(bucket ORDER BY bucket), '{}') FROM public.governance_audit_bucket
-WHERE source_name = %(scope)s AND (members <> 0 OR fingerprint <> 0)
+-- candidates --
+-- Add candidates to their sets of facts and to the recount; answers the facts that some of them may have another verdict than.
+WITH counted AS MATERIALIZED (
+  SELECT c.facts_hash, c.group_key, c.grain, c.verdict, c.undecided_reason, c.input_quality_state, c.dirty, count(*) AS members,
+         sum({hash}) AS total, count(c.stale_after) AS limited, min(c.stale_after - c.scan_time) AS least, max(c.stale_after - c.scan_time) AS most
+  FROM public.governance_candidate_state AS c
+  WHERE c.ctid >= %(first)s::tid AND c.ctid < %(last)s::tid AND c.source_name = %(scope)s
+  GROUP BY 1, 2, 3, 4, 5, 6, 7
+), added AS (
+  INSERT INTO public.governance_audit_facts AS a (source_name, facts_hash, candidate_count, candidate_sum)
+  SELECT %(scope)s, c.facts_hash, sum(c.members), sum(c.total) FROM counted AS c GROUP BY 2
+  ON CONFLICT (source_name, facts_hash) DO UPDATE
+  SET candidate_count = a.candidate_count + excluded.candidate_count, candidate_sum = a.candidate_sum + excluded.candidate_sum
+), booked AS (
+  INSERT INTO public.governance_audit_count AS a (source_name, group_key, grain, verdict, undecided_reason, members)
+  SELECT %(scope)s, c.group_key, c.grain, c.verdict, coalesce(c.undecided_reason, ''), sum(c.members) FROM counted AS c GROUP BY 2, 3, 4, 5
+  ON CONFLICT (source_name, group_key, grain, verdict, undecided_reason) DO UPDATE SET members = a.members + excluded.members
+)
+SELECT coalesce(array_agg(DISTINCT c.facts_hash), '{{}}')
+FROM counted AS c LEFT JOIN public.governance_fact_set AS f ON f.source_name = %(scope)s AND f.facts_hash = c.facts_hash
+WHERE CASE WHEN (c.group_key, c.grain) <> (f.group_key, f.grain) THEN true
+           WHEN c.dirty THEN false WHEN f.facts_hash IS NULL THEN true WHEN f.is_dirty OR f.is_spreading THEN false
+           ELSE (c.verdict, c.undecided_reason, c.input_quality_state) IS DISTINCT FROM (f.verdict, f.undecided_reason, f.input_state)
+                OR CASE WHEN f.stale_after IS NULL THEN c.limited > 0
+                        ELSE c.limited < c.members OR c.least <> f.stale_after OR c.most <> f.stale_after END
+      END
+
+-- objects --
+-- Some of what is known of single objects: tombstones and what has vanished are taken away from their sets again, and a candidate
+-- that has another verdict than its object is judged again. Answers the last key and how many.
+WITH picked AS MATERIALIZED (
+  SELECT o.* FROM public.governance_object AS o WHERE o.candidate_key > %(after)s ORDER BY o.candidate_key LIMIT %(batch)s
+), buried AS (
+  INSERT INTO public.governance_audit_facts AS a (source_name, facts_hash, candidate_count, candidate_sum)
+  SELECT %(scope)s, c.facts_hash, -count(*), -sum({hash})
+  FROM picked AS o JOIN public.governance_candidate_state AS c ON c.candidate_key = o.candidate_key
+  WHERE c.source_name = %(scope)s AND {buried} GROUP BY 2
+  ON CONFLICT (source_name, facts_hash) DO UPDATE
+  SET candidate_count = a.candidate_count + excluded.candidate_count, candidate_sum = a.candidate_sum + excluded.candidate_sum
+), wrong AS MATERIALIZED (
+  SELECT c.candidate_key FROM picked AS o JOIN public.governance_candidate_state AS c ON c.candidate_key = o.candidate_key
+  WHERE c.source_name = %(scope)s AND NOT c.dirty AND NOT o.is_dirty
+    AND (c.verdict, c.undecided_reason, c.input_quality_state, c.stale_after)
+        IS DISTINCT FROM (o.verdict, o.undecided_reason, o.input_state, c.scan_time + o.stale_after)
+  FOR UPDATE OF c
+), marked AS (
+  UPDATE public.governance_candidate_state AS c
+  SET dirty = true, dirty_reason = 'audit_verdict', dirtied_at = public.gov_now(), input_quality_state = 'pending', updated_at = public.gov_now()
+  FROM wrong AS w WHERE c.candidate_key = w.candidate_key
+  RETURNING 1
+)
+SELECT (SELECT max(p.candidate_key) FROM picked AS p), (SELECT count(*) FROM picked), (SELECT count(*) FROM marked)
+
+-- drifted --
+SELECT coalesce(array_agg(a.facts_hash), '{}') FROM public.governance_audit_facts AS a
+WHERE a.source_name = %(scope)s AND (a.row_count, a.row_sum) <> (a.candidate_count, a.candidate_sum)
+
+-- snapshot --
+-- What the source was found to have, group by group, as a snapshot. The fingerprint of a group is over its sets of facts.
+SELECT public.gov_snapshot_take(%(scope)s::text, 'governance.audit'::text, jsonb_build_object(
+         'frontier', %(frontier)s::text, 'rows', coalesce(sum(g.rows), 0), 'groups', coalesce(jsonb_object_agg(g.group_key, g.said), '{}')))
+FROM (SELECT coalesce(f.group_key, '') AS group_key, sum(a.row_count) AS rows,
+             jsonb_build_object('rows', sum(a.row_count), 'newest', max(a.newest),
+                                'fingerprint', md5(string_agg(format('%%s %%s %%s', a.facts_hash, a.row_count, a.row_sum), ',' ORDER BY a.facts_hash))) AS said
+      FROM public.governance_audit_facts AS a
+      LEFT JOIN public.governance_fact_set AS f ON f.source_name = %(scope)s AND f.facts_hash = a.facts_hash
+      WHERE a.source_name = %(scope)s AND a.row_count <> 0 GROUP BY 1) AS g
 
 -- closed --
-UPDATE public.gov_worker_cursor SET passed_at = public.gov_now(), window_at = NULL
+UPDATE public.gov_worker_cursor
+SET passed_at = public.gov_now(), window_at = NULL, metadata = metadata || jsonb_build_object('source_snapshot_ref', %(snapshot)s::bigint)
 WHERE worker_name = %(worker)s AND source_name = %(source)s
 
 -- verdicts --
--- Candidates that are not dirty have the verdict of what they are judged by, or are judged again. One that somebody
--- holds is waited for: the audit does not come back to it.
+-- Candidates of some facts that are not dirty have the verdict of what they are judged by, or are judged again; and each is in the
+-- group of its facts. One that somebody holds is waited for: the audit does not come back to it.
 WITH picked AS MATERIALIZED (
-  SELECT c.candidate_key
+  SELECT c.candidate_key, coalesce(f.group_key, c.group_key) AS group_key, coalesce(f.grain, c.grain) AS grain
   FROM public.governance_candidate_state AS c
   LEFT JOIN public.governance_object AS o ON o.candidate_key = c.candidate_key
   LEFT JOIN public.governance_fact_set AS f ON f.source_name = c.source_name AND f.facts_hash = c.facts_hash
-  WHERE c.ctid >= %(first)s::tid AND c.ctid < %(last)s::tid AND c.source_name = %(scope)s AND NOT c.dirty
-    AND CASE WHEN o.candidate_key IS NOT NULL
+  WHERE c.ctid >= %(first)s::tid AND c.ctid < %(last)s::tid AND c.source_name = %(scope)s AND c.facts_hash = ANY (%(suspects)s::bigint[])
+    AND CASE WHEN (c.group_key, c.grain) <> (f.group_key, f.grain) THEN true
+             WHEN c.dirty THEN false
+             WHEN o.candidate_key IS NOT NULL
              THEN NOT o.is_dirty AND (c.verdict, c.undecided_reason, c.input_quality_state, c.stale_after)
                   IS DISTINCT FROM (o.verdict, o.undecided_reason, o.input_state, c.scan_time + o.stale_after)
              WHEN f.facts_hash IS NULL THEN true
@@ -43,7 +116,8 @@ WITH picked AS MATERIALIZED (
   FOR UPDATE OF c
 )
 UPDATE public.governance_candidate_state AS c
-SET dirty = true, dirty_reason = 'audit_verdict', dirtied_at = public.gov_now(), input_quality_state = 'pending', updated_at = public.gov_now()
+SET group_key = p.group_key, grain = p.grain, dirty = true, dirty_reason = 'audit_verdict', dirtied_at = public.gov_now(),
+    input_quality_state = 'pending', updated_at = public.gov_now()
 FROM picked AS p WHERE c.candidate_key = p.candidate_key
 
 -- found --
@@ -69,14 +143,16 @@ LIMIT %(batch)s
 -- mend --
 -- Candidates of rows as these are now, dirty; a candidate of another row only where that row has no more claim to it.
 INSERT INTO public.governance_candidate_state AS c
-  (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, grain, dirty, dirty_reason, dirtied_at)
+  (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, grain, dirty, dirty_reason, dirtied_at,
+   source_snapshot_ref)
 SELECT DISTINCT ON (candidate_key) candidate_key, %(ruleset)s, group_key, %(scope)s, source_key, source_version, facts_hash, grain,
-       true, 'audit_missing', (SELECT public.gov_now())
+       true, 'audit_missing', (SELECT public.gov_now()), (SELECT max(s.snapshot_ref)::text FROM public.governance_snapshot AS s WHERE s.source_name = %(scope)s)
 FROM ({rows}) AS b WHERE NOT own ORDER BY candidate_key, ts, place
 ON CONFLICT (candidate_key) DO UPDATE
 SET source_name = excluded.source_name, source_key = excluded.source_key, source_version = excluded.source_version,
     group_key = excluded.group_key, facts_hash = excluded.facts_hash, grain = excluded.grain, change_number = c.change_number + 1,
-    input_quality_state = 'pending', dirty = true, dirty_reason = %(reason)s, dirtied_at = public.gov_now(), updated_at = public.gov_now()
+    input_quality_state = 'pending', dirty = true, dirty_reason = %(reason)s, dirtied_at = public.gov_now(), updated_at = public.gov_now(),
+    source_snapshot_ref = excluded.source_snapshot_ref
 WHERE (c.source_name, c.source_key) = (excluded.source_name, excluded.source_key) OR c.candidate_key = ANY (%(heirs)s::text[])
 RETURNING candidate_key, source_key
 
@@ -84,8 +160,8 @@ RETURNING candidate_key, source_key
 SELECT c.candidate_key, c.source_key
 FROM public.governance_candidate_state AS c
 LEFT JOIN public.governance_object AS o ON o.candidate_key = c.candidate_key
-WHERE c.ctid >= %(first)s::tid AND c.ctid < %(last)s::tid AND c.source_name = %(scope)s AND {bucket} = ANY (%(buckets)s::bigint[])
-  AND NOT ({buried})
+WHERE c.ctid >= %(first)s::tid AND c.ctid < %(last)s::tid AND c.source_name = %(scope)s
+  AND c.facts_hash = ANY (%(drifted)s::bigint[]) AND NOT ({buried})
 
 -- lost --
 -- Candidates without their row: it is not there, or it is another object now; one that was just written is the intake's affair.
@@ -104,6 +180,9 @@ SELECT public.gov_candidates_lose(%(scope)s::text, %(lost)s::text[])
 SELECT d.source_key FROM public.governance_duplicate AS d
 WHERE d.source_name = %(scope)s AND d.source_key > %(after)s ORDER BY d.source_key LIMIT %(batch)s
 
+-- noted --
+SELECT d.source_key FROM public.governance_duplicate AS d WHERE d.source_name = %(scope)s AND d.source_key = ANY (%(keys)s::text[])
+
 -- tear --
 -- A note is right as long as its row is there, and another row's candidate stands for it.
 DELETE FROM public.governance_duplicate AS d
@@ -120,14 +199,6 @@ DELETE FROM public.governance_duplicate AS d WHERE d.source_name = %(scope)s AND
 
 -- uncount --
 DELETE FROM public.governance_audit_count WHERE source_name = %(scope)s
-
--- count --
-INSERT INTO public.governance_audit_count AS a (source_name, group_key, grain, verdict, undecided_reason, members)
-SELECT c.source_name, c.group_key, c.grain, c.verdict, coalesce(c.undecided_reason, ''), count(*)
-FROM public.governance_candidate_state AS c
-WHERE c.ctid >= %(first)s::tid AND c.ctid < %(last)s::tid AND c.source_name = %(scope)s
-GROUP BY 1, 2, 3, 4, 5
-ON CONFLICT (source_name, group_key, grain, verdict, undecided_reason) DO UPDATE SET members = a.members + excluded.members
 
 -- miscounted --
 -- Groups that were not counted as the books have them: what has moved since, and what is wrong.

@@ -4,7 +4,8 @@ SELECT b.*, coalesce(f.ruleset_version, %(ruleset)s) AS ruleset_version, coalesc
        CASE WHEN f.verdict IS NULL THEN 'pending' ELSE f.undecided_reason END AS undecided_reason,
        coalesce(f.input_state, 'pending') AS input_state, f.verdict IS NULL AS dirty,
        CASE WHEN f.verdict IS NULL THEN 'object_born' END AS dirty_reason, CASE WHEN f.verdict IS NULL THEN m.at END AS dirtied_at,
-       CASE WHEN f.verdict IS NOT NULL THEN m.at END AS scan_time, m.at + f.stale_after AS stale_after
+       CASE WHEN f.verdict IS NOT NULL THEN m.at END AS scan_time, m.at + f.stale_after AS stale_after,
+       (SELECT max(s.snapshot_ref)::text FROM public.governance_snapshot AS s WHERE s.source_name = %(scope)s) AS snapshot_ref
 FROM ({rows}) AS b CROSS JOIN (SELECT public.gov_now() AS at) AS m
 LEFT JOIN public.governance_fact_set AS f ON f.source_name = %(scope)s AND f.facts_hash = b.facts_hash AND NOT f.is_dirty
   AND NOT EXISTS (SELECT FROM public.governance_object AS o WHERE o.candidate_key = b.candidate_key)
@@ -12,19 +13,20 @@ LEFT JOIN public.governance_fact_set AS f ON f.source_name = %(scope)s AND f.fac
 -- seed --
 INSERT INTO public.governance_candidate_state
   (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, grain, verdict, undecided_reason,
-   input_quality_state, dirty, dirty_reason, dirtied_at, scan_time, stale_after)
+   input_quality_state, dirty, dirty_reason, dirtied_at, scan_time, stale_after, source_snapshot_ref)
 SELECT candidate_key, ruleset_version, group_key, %(scope)s, source_key, source_version, facts_hash, grain, verdict, undecided_reason,
-       input_state, dirty, dirty_reason, dirtied_at, scan_time, stale_after
+       input_state, dirty, dirty_reason, dirtied_at, scan_time, stale_after, snapshot_ref
 FROM ({judged}) AS batch
 
 -- reseed --
 -- What is there and the same is left alone before the upsert sees it, for even an upsert that changes nothing locks its row.
--- What another worker has changed since this one looked is newer, and is left alone as well.
+-- What another worker has changed since this one looked is newer, and is left alone as well; a column that is not written otherwise
+-- carries the version that it was seen with.
 INSERT INTO public.governance_candidate_state AS c
-  (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, grain, source_snapshot_ref, verdict,
-   undecided_reason, input_quality_state, dirty, dirty_reason, dirtied_at, scan_time, stale_after)
+  (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, grain, coverage_decided_by, verdict,
+   undecided_reason, input_quality_state, dirty, dirty_reason, dirtied_at, scan_time, stale_after, source_snapshot_ref)
 SELECT DISTINCT ON (candidate_key) candidate_key, ruleset_version, group_key, %(scope)s, source_key, source_version, facts_hash, grain,
-       k.known_version, verdict, undecided_reason, input_state, dirty, dirty_reason, dirtied_at, scan_time, stale_after
+       k.known_version, verdict, undecided_reason, input_state, dirty, dirty_reason, dirtied_at, scan_time, stale_after, snapshot_ref
 FROM ({judged}) AS b
 LEFT JOIN LATERAL (
   SELECT s.source_version::text AS known_version,
@@ -35,7 +37,7 @@ LEFT JOIN LATERAL (
 WHERE k.is_settled IS NOT TRUE
 ORDER BY candidate_key, ts, place
 {upsert}
-  AND c.source_version::text = excluded.source_snapshot_ref
+  AND c.source_version::text = excluded.coverage_decided_by
 
 -- duplicates --
 -- After a batch: its rows whose key another row has.
@@ -49,7 +51,7 @@ ON CONFLICT (source_name, source_key) DO UPDATE SET candidate_key = excluded.can
 ON CONFLICT (candidate_key) DO UPDATE
 SET group_key = excluded.group_key, source_version = excluded.source_version, facts_hash = excluded.facts_hash,
     grain = excluded.grain, change_number = c.change_number + 1, input_quality_state = 'pending', dirty = true, dirty_reason = 'source_row_changed',
-    dirtied_at = public.gov_now(), updated_at = public.gov_now()
+    dirtied_at = public.gov_now(), updated_at = public.gov_now(), source_snapshot_ref = excluded.source_snapshot_ref
 WHERE c.source_name = excluded.source_name AND c.source_key = excluded.source_key
   AND (c.facts_hash, c.group_key, c.grain) IS DISTINCT FROM (excluded.facts_hash, excluded.group_key, excluded.grain)
 
@@ -67,9 +69,9 @@ SELECT %(cursor)s, row_xid, key_mark FROM batch WHERE row_xid >= %(keep)s
 -- inventory --
 INSERT INTO public.governance_candidate_state AS c
   (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, grain, dirty, dirty_reason,
-   dirtied_at)
+   dirtied_at, source_snapshot_ref)
 SELECT DISTINCT ON (candidate_key) candidate_key, %(ruleset)s, group_key, %(scope)s, source_key, source_version, facts_hash, grain,
-       true, 'object_born', (SELECT public.gov_now())
+       true, 'object_born', (SELECT public.gov_now()), (SELECT max(s.snapshot_ref)::text FROM public.governance_snapshot AS s WHERE s.source_name = %(scope)s)
 FROM batch WHERE NOT own ORDER BY candidate_key, ts, place
 {upsert}
 RETURNING 1
@@ -78,9 +80,9 @@ RETURNING 1
 -- The same where every key is believed to be new, which is what a backlog of births is.
 INSERT INTO public.governance_candidate_state
   (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, grain, dirty, dirty_reason,
-   dirtied_at)
+   dirtied_at, source_snapshot_ref)
 SELECT candidate_key, %(ruleset)s, group_key, %(scope)s, source_key, source_version, facts_hash, grain, true, 'object_born',
-       (SELECT public.gov_now())
+       (SELECT public.gov_now()), (SELECT max(s.snapshot_ref)::text FROM public.governance_snapshot AS s WHERE s.source_name = %(scope)s)
 FROM batch WHERE NOT own
 RETURNING 1
 

@@ -16,6 +16,9 @@ WHERE worker_name = %(worker)s AND source_name = %(source)s
 SELECT public.gov_cursor_advance({worker}::text, {source}::text, {at}::jsonb, {seen}::bigint, {written}::bigint, {text}::text,
                                  {key}::text, {summary}::jsonb)
 
+-- snapshot --
+SELECT public.gov_snapshot_take(%(source)s::text, %(scope)s::text, %(metrics)s::jsonb)
+
 -- place --
 UPDATE public.gov_worker_cursor SET window_at = %(at)s, metadata = metadata || %(metadata)s
 WHERE worker_name = %(worker)s AND source_name = %(source)s

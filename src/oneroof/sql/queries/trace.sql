@@ -3,7 +3,7 @@
 SELECT c.candidate_key, c.source_name, c.source_key, c.group_key, c.grain, c.verdict, c.undecided_reason,
        c.input_quality_state AS input_state, CASE WHEN o.candidate_key IS NULL THEN f.rule_code ELSE o.rule_code END AS rule_code,
        CASE WHEN o.candidate_key IS NULL THEN f.input_rule ELSE o.input_rule END AS input_rule,
-       c.ruleset_version, c.change_number, c.scan_time, c.stale_after, c.dirty, c.dirty_reason, c.dirtied_at, c.created_at,
+       c.ruleset_version, c.source_snapshot_ref AS snapshot_ref, c.change_number, c.scan_time, c.stale_after, c.dirty, c.dirty_reason, c.dirtied_at, c.created_at,
        CASE WHEN f.facts_hash IS NOT NULL
             THEN public.gov_facts_of(c.source_name, f.class, f.grain, f.row_facts, k.facts, o.facts) END AS facts,
        CASE WHEN o.candidate_key IS NULL THEN f.finding_types ELSE o.finding_types END AS finding_types, f.class AS cls
