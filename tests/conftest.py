@@ -28,6 +28,7 @@ SLOW = (
     "tests/db/test_four_eyes",
     "tests/db/test_owners",
     "tests/db/test_proof",
+    "tests/db/test_rule_check",
     "tests/db/test_ruleset",
     "tests/db/test_verdicts",
     "tests/db/test_input_gate",

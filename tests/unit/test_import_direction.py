@@ -46,6 +46,7 @@ LAYERS = (
         "oneroof.cases",
         "oneroof.columns",
         "oneroof.guard",
+        "oneroof.matches",
         "oneroof.watch",
     },
     {"oneroof.tail", "oneroof.fingerprint"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 
 import typer
 
@@ -90,10 +91,10 @@ def decide(
     )
 
 
-def requested(session: Session, found: Request) -> None:
-    """Say that a request waits, and what the other person types."""
+def requested(session: Session, found: Request, **more: object) -> None:
+    """Say that a request waits, and what the other person types; a document has what more there is beside it."""
     session.emit(
-        found,
+        {**asdict(found), **more},
         lambda out: out.print(
             f"request {found.request_id} waits for another person: oneroof approvals approve {found.request_id}"
         ),

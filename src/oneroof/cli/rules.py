@@ -1,4 +1,4 @@
-"""`oneroof rules list | import | export | diff | activate | test`: edited by one, activated by two."""
+"""`oneroof rules list | import | export | diff | check | activate | test`: edited by one, activated by two."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from rich.console import Console
 
-from oneroof import approvals, cases, rules
+from oneroof import approvals, cases, matches, rules
 from oneroof.cli.approvals import requested
 from oneroof.cli.session import Session, table
-from oneroof.errors import Usage
+from oneroof.db import Connection
+from oneroof.errors import OneroofError, Usage
+from oneroof.matches import Check, Oddity
 from oneroof.rules import Rule, Which
 
 app = typer.Typer(
@@ -20,6 +23,8 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 ACTIVE = typer.Option(False, "--active", help="The active ruleset, not the working copy.")
+# Warnings that are printed beside another result.
+MOST = 10
 
 
 @app.command("list")
@@ -53,14 +58,15 @@ def import_rules(
     """Make FILE the working copy, whole or not at all: a rule that is not in it is no longer in the working copy.
 
     Predicates are PostgreSQL's jsonpath over an object's facts, such as $.owners.policy == 0. Nothing is judged by them
-    before `oneroof rules activate` and another person's approval.
+    before `oneroof rules activate` and another person's approval. What may be a mistake is warned of, as by
+    `oneroof rules check`.
     """
     session: Session = ctx.obj
     connection = session.connect_installed()
     changed = rules.import_file(connection, file)
     count = len(rules.listing(connection))
     session.emit(
-        {"file": str(file), "rules": count, "changed": changed},
+        {"file": str(file), "rules": count, "changed": changed, "warnings": _warn(session, connection)},
         lambda out: out.print(
             f"the working copy has the {count} rules of {file}" + ("" if changed else ", as it had before")
         ),
@@ -102,15 +108,28 @@ def diff(ctx: typer.Context) -> None:
 
 
 @app.command()
+def check(ctx: typer.Context, active: bool = ACTIVE) -> None:
+    """Ask every enabled rule about all facts that are known: how many are in its scope, match and are decided by it.
+
+    A word warns of what may be a mistake: never (it matches nothing), always (it matches everything and is not the last
+    that is asked), shadowed (rules before it decide all that it matches). The exit code is 0 all the same.
+    """
+    session: Session = ctx.obj
+    found = matches.check(session.connect_installed(), _which(active))
+    session.emit(found, lambda out: _show(out, found))
+
+
+@app.command()
 def activate(ctx: typer.Context, reason: str = typer.Option(..., help="Why, for the person who decides.")) -> None:
     """Ask for the working copy to become the active ruleset.
 
     Another person approves with `oneroof approvals approve ID`. The request is bound to the hash of the rules as they
-    are now; an edit after it voids it.
+    are now; an edit after it voids it. What may be a mistake is warned of, as by `oneroof rules check`.
     """
     session: Session = ctx.obj
     connection = session.connect_installed()
-    requested(session, approvals.find(connection, rules.request_activation(connection, reason=reason)))
+    found = approvals.find(connection, rules.request_activation(connection, reason=reason))
+    requested(session, found, warnings=_warn(session, connection))
 
 
 @app.command("test")
@@ -139,6 +158,33 @@ def ask_cases(
     )
     if outcome.differences:
         raise typer.Exit(1)
+
+
+def _warn(session: Session, connection: Connection) -> list[Oddity]:
+    """Say which rules of the working copy may be mistakes; what was done is done, whatever comes of this."""
+    try:
+        found = matches.check(connection).warnings
+    except OneroofError as error:
+        session.say(f"warning: {error}; oneroof rules check tries again")
+        return []
+    shown = [warning for warning in found if not warning.is_patient][:MOST]
+    for warning in shown:
+        session.say(f"warning: {warning.text}")
+    if len(found) > len(shown):
+        session.say(f"{len(found)} warnings in all, {len(shown)} shown; the rest: oneroof rules check")
+    return found
+
+
+def _show(out: Console, found: Check) -> None:
+    if not found.known:
+        out.print("no facts are known yet that rules could be asked about; they come with: oneroof run --until-idle")
+        return
+    columns = ["kind", "priority", "rule", "in scope", "matches", "decides", ""]
+    cells = [(r.rule_kind, r.priority, r.rule_code, r.in_scope, r.matches, r.decides, r.word) for r in found.rules]
+    out.print(table(columns, cells))
+    of = f"{found.fact_sets} fact sets and {found.objects} single objects"
+    sample = f" (a sample: there are more than {matches.MOST} of them)" if found.is_sample else ""
+    out.print(f"asked about {of}{sample}; {len(found.warnings)} of {len(found.rules)} rules have a warning")
 
 
 def _which(active: bool) -> Which:

@@ -83,6 +83,8 @@ GRANT EXECUTE ON FUNCTION public.gov_ruleset_active(), public.gov_ruleset_conten
   public.gov_rules_mentions(text)
   TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_console;
 GRANT EXECUTE ON FUNCTION public.gov_rules_import(jsonb) TO oneroof_operator;
+GRANT EXECUTE ON FUNCTION public.gov_rules_count(jsonb[], text), public.gov_known_sets(bigint, text, bigint),
+  public.gov_known_objects(text, bigint) TO oneroof_reader, oneroof_operator, oneroof_approver, oneroof_console;
 
 GRANT SELECT ON public.governance_fact_set, public.governance_class, public.governance_object, public.governance_duplicate, public.governance_ledger,
   public.governance_verdict_history TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_console;

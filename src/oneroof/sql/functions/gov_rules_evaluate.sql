@@ -10,7 +10,7 @@ SET search_path = pg_catalog, pg_temp
 SET jit = off
 AS $$
   WITH rule AS MATERIALIZED (
-    SELECT r.*, r.scope = '{}' AS is_everywhere FROM public.gov_rules_of(p_version) AS r
+    SELECT r.* FROM public.gov_rules_of(p_version) AS r
   ), mention AS MATERIALIZED (
     SELECT * FROM public.gov_rules_mentions(p_version)
   ), given AS MATERIALIZED (
@@ -31,8 +31,7 @@ AS $$
     GROUP BY p.facts
   ), decider AS MATERIALIZED (
     SELECT DISTINCT ON (f.place, r.rule_kind) f.place, r.rule_kind, r.rule_code, r.verdict, r.undecided_reason, r.input_state, r.stale_after
-    FROM fact AS f JOIN rule AS r ON r.rule_kind IN ('verdict', 'input') AND (r.is_everywhere OR f.facts @> r.scope)
-      AND jsonb_path_match(f.facts, r.predicate, '{}'::jsonb, true)
+    FROM fact AS f JOIN rule AS r ON r.rule_kind IN ('verdict', 'input') AND public.gov_rule_matches(f.facts, r.scope, r.predicate)
     ORDER BY f.place, r.rule_kind, r.priority, r.rule_code COLLATE "C"
   ), decided AS MATERIALIZED (
     SELECT f.place, f.places, coalesce(v.verdict, 'undecided') AS verdict,
@@ -46,8 +45,7 @@ AS $$
     LEFT JOIN decider AS i ON i.place = f.place AND i.rule_kind = 'input'
   ), finding AS (
     SELECT d.place, r.finding_type
-    FROM decided AS d JOIN rule AS r ON r.rule_kind = 'finding' AND (r.is_everywhere OR d.facts @> r.scope)
-      AND jsonb_path_match(d.facts, r.predicate, '{}'::jsonb, true)
+    FROM decided AS d JOIN rule AS r ON r.rule_kind = 'finding' AND public.gov_rule_matches(d.facts, r.scope, r.predicate)
     UNION ALL
     SELECT d.place, 'candidate_unknown' FROM decided AS d WHERE d.rule_code IS NULL OR d.input_rule IS NULL
   ), found AS (
