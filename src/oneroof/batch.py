@@ -71,7 +71,9 @@ def applying(
     source: Source, rows: sql.Composed, *, effect: str | None = None, counts: sql.Composable = EVERY
 ) -> sql.Composed:
     """Do what rows of this kind of source do, and remember the versions; `effect` stands in for the usual one."""
-    put = sql.SQL(effect or queries("batch")[source.source_kind]).format(upsert=sql.SQL(queries("batch")["upsert"]))
+    put = sql.SQL(effect or queries("batch")[source.source_kind]).format(
+        upsert=sql.SQL(queries("batch")["upsert"]), input=sql.SQL(queries("batch")["input"])
+    )
     return _effective(rows, put, counts)
 
 

@@ -64,6 +64,11 @@ def call(connection: Connection, what: str, source: Source, *, most: int) -> int
     return int(one(connection, queries("facts")[what], {"source": source.source_name, "most": most})[0])
 
 
+def is_moving(connection: Connection, source: Source) -> bool:
+    """Whether verdicts of the source are about to change."""
+    return bool(one(connection, queries("facts")["is_moving"], {"source": source.source_name})[0])
+
+
 def count(connection: Connection, source: Source) -> int:
     """Count the findings of classes in which something moved; how many populations changed."""
     return int(one(connection, queries("facts")["count"], {"source": source.source_name})[0])

@@ -258,8 +258,9 @@ class Lane:
             self._later(executor, idle=True)
         else:
             self.control.spend(worker, step.seen)
-            executor.not_before, executor.pause, executor.idle_at = self.control.free_at(worker), 0.0, None
-            if step.seen:
+            executor.not_before = max(self.control.free_at(worker), time.monotonic() + step.rest)
+            executor.pause, executor.idle_at = 0.0, None
+            if running.has_news if isinstance(running, HandoffIntake) else step.seen:
                 executor.worked = time.monotonic()
             elif pressed and not executor.is_hot(now):
                 # A walk over what is known can wait a little for those with news.

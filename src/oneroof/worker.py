@@ -31,17 +31,20 @@ _SETTINGS = {
     # A policy that would hide rows is an error: silence would be an omission.
     "row_security": "off",
     "synchronous_commit": "off",
+    # A batch is looked up by an index, however small the planner takes the whole table to be.
+    "random_page_cost": "1.1",
 }
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one call of `run_once` did."""
+    """What one call of `run_once` did, and for how many seconds it wants no other."""
 
     seen: int
     written: int
     idle: bool
+    rest: float = 0.0
 
 
 NOTHING = Step(seen=0, written=0, idle=True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import inventory
 import judging
 from bed import as_user, command, connect, set_clock
 from inventory import settle
@@ -315,3 +317,47 @@ def test_a_trace_tells_why_a_verdict_changed(admin: Connection, judged: Source, 
     wrong = command("trace", key[:-1], dsn=installed_database)
     assert wrong.code == 1
     assert key in wrong.err
+
+
+def test_a_plan_for_one_row_is_not_kept_for_thousands(admin: Connection) -> None:
+    """What the books do with a batch grows with the batch and not with its square, whatever the session did before."""
+    made = inventory.make(admin)
+    admin.execute("INSERT INTO src SELECT n, now(), 'code ' || n, 'born' FROM generate_series(1, 9000) AS n")
+    inventory.sweep(admin, made, batch=3_000)
+    admin.execute("VACUUM ANALYZE governance_candidate_state")
+    # Until the session keeps its plans.
+    for number in range(1, 8):
+        moving(admin, number, number)
+    small = min(moving(admin, 1001, 1500) for _ in range(3))
+    large = moving(admin, 1001, 9000)
+    assert large / small < 60, f"16 times the rows took {large / small:.0f} times as long"
+
+
+def moving(admin: Connection, first: int, last: int) -> float:
+    """Seconds that it takes to give these candidates another verdict."""
+    began = time.perf_counter()
+    moved = admin.execute(
+        "UPDATE governance_candidate_state SET verdict = CASE verdict WHEN 'orphan' THEN 'covered' ELSE 'orphan' END"
+        " WHERE source_key::int BETWEEN %s AND %s",
+        (first, last),
+    )
+    assert moved.rowcount == last - first + 1
+    return time.perf_counter() - began
+
+
+def test_a_group_whose_members_have_other_facts_is_counted_again(admin: Connection) -> None:
+    """Their findings may be others, even where the group has as many of each verdict as before."""
+    made = inventory.make(admin)
+    admin.execute("INSERT INTO src SELECT n, now(), 'code ' || n, 'born' FROM generate_series(1, 20) AS n")
+    inventory.sweep(admin, made)
+    judging.judge(admin, made)
+    facts.count(admin, made)
+    moved = "SELECT count(*) FROM governance_ledger WHERE xmin::text = %s"
+    with admin.transaction():
+        admin.execute("UPDATE governance_candidate_state SET facts_hash = facts_hash + 1 WHERE source_key = '3'")
+        (xid,) = one(admin, "SELECT pg_current_xact_id()::xid::text")
+        assert one(admin, moved, (xid,)) == (1,)
+    with admin.transaction():
+        admin.execute("UPDATE governance_candidate_state SET updated_at = now() WHERE source_key = '3'")
+        (xid,) = one(admin, "SELECT pg_current_xact_id()::xid::text")
+        assert one(admin, moved, (xid,)) == (0,)

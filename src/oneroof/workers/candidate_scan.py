@@ -22,6 +22,8 @@ BATCH = 5_000
 SWEEP_INTERVAL = 10.0
 # How many findings to tell in one transaction.
 FINDINGS = 200
+# Seconds for which findings wait for verdicts that are about to change, and between two looks.
+PATIENCE, REST = 5.0, 0.05
 
 
 @dataclass(slots=True)
@@ -40,6 +42,7 @@ class CandidateScan:
     _refreshed: float = field(default=float("-inf"), init=False)
     _counted: float = field(default=float("-inf"), init=False)
     _has_moved: bool = field(default=True, init=False)
+    _put_off: float | None = field(default=None, init=False)
 
     @property
     def name(self) -> str:
@@ -70,9 +73,14 @@ class CandidateScan:
         return next((n for what in steps if (n := facts.call(self.connection, what, self.source, most=self.batch))), 0)
 
     def _findings(self) -> Step:
-        """When the verdicts are still for a moment: count what they found, and tell it."""
+        """When the verdicts are still: count what they found, and tell it. While they are about to change this is put
+        off for a while, since it would have to be done again.
+        """
         if self._has_moved and (self.at_once or self._is_due(self._counted)):
-            self._has_moved, self._counted = False, time.monotonic()
+            self._put_off = self._put_off or time.monotonic()
+            if time.monotonic() - self._put_off < PATIENCE and facts.is_moving(self.connection, self.source):
+                return Step(seen=0, written=0, idle=False, rest=REST)
+            self._has_moved, self._counted, self._put_off = False, time.monotonic(), None
             facts.count(self.connection, self.source)
         told = facts.call(self.connection, "tell", self.source, most=FINDINGS)
         return MOVED if told else NOTHING

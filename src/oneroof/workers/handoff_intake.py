@@ -52,7 +52,7 @@ OVERLAP = "5 seconds"
 class HandoffIntake:
     """The intake of one source by one instance. `sweep_interval` is how long the frontier may rest; `at_once` means
     that the first window does not wait for it; `pressed` that somebody with news waits for the turn to end, and
-    `is_hot` that it is this one.
+    `is_hot` that it is this one. `has_news` says whether the last turn met any: what the walk finds was not waited for.
     """
 
     connection: Connection
@@ -64,6 +64,7 @@ class HandoffIntake:
     effect: str | None = None
     pressed: bool = False
     is_hot: bool = False
+    has_news: bool = field(default=False, init=False)
     windows_closed: int = field(default=0, init=False)
     run: Run = field(default_factory=Run, init=False)
     _draft: Run = field(default_factory=Run, init=False)
@@ -105,6 +106,7 @@ class HandoffIntake:
         # While there is news a turn is short: the walk has every other one, and to itself if the news is another's.
         walking = self._window and not (self.pressed and self._turn % 2)
         fast = NOTHING if walking and self.pressed and not self.is_hot else self._newest_rows()
+        self.has_news = fast.seen > 0
         self._batches = self._batches + 1 if fast.seen >= self._width.now else 0
         slow = self._piece() if walking and self._window and self._batches % BACKLOG_BATCHES == 0 else NOTHING
         again = self._retries.run_once(self.connection, self.lease) if self._has_due else NOTHING

@@ -6,7 +6,8 @@ LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-  at CONSTANT timestamptz := public.gov_now();
+  v_next CONSTANT bigint := pg_snapshot_xmax(pg_current_snapshot())::text::bigint;
+  v_horizon CONSTANT xid8 := pg_snapshot_xmin(pg_current_snapshot());
   v_classes text[];
   v_all bigint;
   v_some bigint;
@@ -14,15 +15,16 @@ DECLARE
   v_members bigint[];
   v_changed bigint;
 BEGIN
-  -- What moves at this very moment, or is not yet committed, moves again for the next count: an overlap of a minute.
+  -- Whatever was written by a transaction that was not over when it was last counted. An xid that is yet to come is of another cluster.
   SELECT array_agg(c.class) INTO v_classes
   FROM public.governance_class AS c
-  WHERE c.source_name = p_source AND (c.counted_at IS NULL OR EXISTS (
+  CROSS JOIN LATERAL (SELECT v_next - c.counted_xid::text::bigint AS past) AS d
+  WHERE c.source_name = p_source AND (c.counted_xid IS NULL OR d.past < 0 OR EXISTS (
     SELECT FROM public.governance_fact_set AS f
     WHERE f.source_name = p_source AND f.class = c.class
-      AND (f.judged_at > c.counted_at - interval '1 minute' OR EXISTS (
+      AND (age(f.xmin) <= d.past OR EXISTS (
         SELECT FROM public.governance_ledger AS l
-        WHERE l.source_name = p_source AND l.group_key = f.group_key AND l.moved_at > c.counted_at - interval '1 minute'))));
+        WHERE l.source_name = p_source AND l.group_key = f.group_key AND age(l.xmin) <= d.past))));
   IF v_classes IS NULL THEN
     RETURN 0;
   END IF;
@@ -79,7 +81,7 @@ BEGIN
     RETURNING 1
   )
   SELECT (SELECT count(*) FROM over) + (SELECT count(*) FROM counted) INTO v_changed;
-  UPDATE public.governance_class AS c SET counted_at = at WHERE c.source_name = p_source AND c.class = ANY (v_classes);
+  UPDATE public.governance_class AS c SET counted_xid = v_horizon WHERE c.source_name = p_source AND c.class = ANY (v_classes);
   RETURN v_changed;
 END
 $$;

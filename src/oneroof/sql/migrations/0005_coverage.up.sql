@@ -36,10 +36,10 @@ CREATE TABLE public.governance_class (
   class       text NOT NULL,
   facts       jsonb NOT NULL,
   changed_at  timestamptz NOT NULL,
-  counted_at  timestamptz,
+  counted_xid xid8,
   PRIMARY KEY (source_name, class)
 );
-COMMENT ON COLUMN public.governance_class.counted_at IS 'when it was last counted how many of its objects have which finding';
+COMMENT ON COLUMN public.governance_class.counted_xid IS 'whatever was written at or beyond it has not been counted: how many of its objects have which finding';
 COMMENT ON TABLE public.governance_class IS 'the facts that all objects of a class inherit, as they were when it was last looked';
 
 -- What is known of one object alone: its own owners or exception, that it vanished, failed, is back … (doc 31 §6 and §7).
@@ -83,7 +83,6 @@ CREATE TABLE public.governance_ledger (
   undecided_reason text NOT NULL,
   shard            bigint NOT NULL,
   members          bigint NOT NULL,
-  moved_at         timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (source_name, group_key, grain, verdict, undecided_reason, shard)
 );
 COMMENT ON TABLE public.governance_ledger IS 'how many candidates of each group have which verdict; the sum over shards counts';

@@ -50,8 +50,8 @@ ON CONFLICT (source_name, source_key) DO UPDATE SET candidate_key = excluded.can
 -- upsert --
 ON CONFLICT (candidate_key) DO UPDATE
 SET group_key = excluded.group_key, source_version = excluded.source_version, facts_hash = excluded.facts_hash,
-    grain = excluded.grain, change_number = c.change_number + 1, input_quality_state = 'pending', dirty = true, dirty_reason = 'source_row_changed',
-    dirtied_at = public.gov_now(), updated_at = public.gov_now(), source_snapshot_ref = excluded.source_snapshot_ref
+    grain = excluded.grain, change_number = c.change_number + 1, input_quality_state = excluded.input_quality_state, dirty = true,
+    dirty_reason = 'source_row_changed', dirtied_at = public.gov_now(), updated_at = public.gov_now(), source_snapshot_ref = excluded.source_snapshot_ref
 WHERE c.source_name = excluded.source_name AND c.source_key = excluded.source_key
   AND (c.facts_hash, c.group_key, c.grain) IS DISTINCT FROM (excluded.facts_hash, excluded.group_key, excluded.grain)
 
@@ -68,10 +68,11 @@ SELECT %(cursor)s, row_xid, key_mark FROM batch WHERE row_xid >= %(keep)s
 
 -- inventory --
 INSERT INTO public.governance_candidate_state AS c
-  (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, grain, dirty, dirty_reason,
-   dirtied_at, source_snapshot_ref)
+  (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, grain, input_quality_state, dirty,
+   dirty_reason, dirtied_at, source_snapshot_ref)
 SELECT DISTINCT ON (candidate_key) candidate_key, %(ruleset)s, group_key, %(scope)s, source_key, source_version, facts_hash, grain,
-       true, 'object_born', (SELECT public.gov_now()), (SELECT max(s.snapshot_ref)::text FROM public.governance_snapshot AS s WHERE s.source_name = %(scope)s)
+       {input}, true, 'object_born', (SELECT public.gov_now()),
+       (SELECT max(s.snapshot_ref)::text FROM public.governance_snapshot AS s WHERE s.source_name = %(scope)s)
 FROM batch WHERE NOT own ORDER BY candidate_key, ts, place
 {upsert}
 RETURNING 1
@@ -79,12 +80,18 @@ RETURNING 1
 -- born --
 -- The same where every key is believed to be new, which is what a backlog of births is.
 INSERT INTO public.governance_candidate_state
-  (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, grain, dirty, dirty_reason,
-   dirtied_at, source_snapshot_ref)
-SELECT candidate_key, %(ruleset)s, group_key, %(scope)s, source_key, source_version, facts_hash, grain, true, 'object_born',
+  (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, grain, input_quality_state, dirty,
+   dirty_reason, dirtied_at, source_snapshot_ref)
+SELECT candidate_key, %(ruleset)s, group_key, %(scope)s, source_key, source_version, facts_hash, grain, {input}, true, 'object_born',
        (SELECT public.gov_now()), (SELECT max(s.snapshot_ref)::text FROM public.governance_snapshot AS s WHERE s.source_name = %(scope)s)
 FROM batch WHERE NOT own
 RETURNING 1
+
+-- input --
+-- The state of the input, where its facts were judged before and nothing is known of the object alone; else the gate finds out.
+coalesce((SELECT f.input_state FROM public.governance_fact_set AS f
+          WHERE f.source_name = %(scope)s AND f.facts_hash = batch.facts_hash AND NOT f.is_dirty
+            AND NOT EXISTS (SELECT FROM public.governance_object AS o WHERE o.candidate_key = batch.candidate_key)), 'pending')
 
 -- changelog --
 SELECT 1 WHERE false

@@ -39,6 +39,12 @@ SELECT public.gov_scan_spread(%(source)s::text, %(most)s::bigint)
 -- expire --
 SELECT public.gov_scan_expire(%(source)s::text, %(most)s::bigint)
 
+-- is_moving --
+-- Whether some candidate waits for its verdict, or somebody is in the middle of finding out what has changed.
+SELECT EXISTS (SELECT FROM public.governance_candidate_state AS c WHERE c.source_name = %(source)s AND c.dirty)
+    OR EXISTS (SELECT FROM public.gov_worker_cursor AS w
+               WHERE w.source_name = %(source)s AND w.worker_name IN ('gov_handoff_intake', 'gov_backfill_sweep') AND w.window_horizon IS NOT NULL)
+
 -- count --
 SELECT public.gov_findings_count(%(source)s::text)
 
