@@ -24,6 +24,16 @@ SCAN = (
 )
 YOUNGEST = "id > (SELECT max(id) - max(id) / 100 FROM public.birth_registry)"
 EVERY_HUNDREDTH = "id % 100 = {}"
+# The last rule of each kind, so that every object has a verdict, and as many others, taken over and over, as are wanted.
+RULES = """INSERT INTO public.governance_ruleset_rule
+SELECT (jsonb_populate_record(r, jsonb_build_object(
+         'rule_code', r.rule_code || '_' || n, 'priority', r.priority + 1000000 * (n - 1)))).*
+FROM (SELECT b.*, b.rule_kind <> 'finding' AND b.priority = max(b.priority) OVER (PARTITION BY b.rule_kind) AS is_last
+      FROM public.bench_rules AS b) AS k
+JOIN public.bench_rules AS r USING (rule_code) CROSS JOIN generate_series(1, 100) AS n
+WHERE n = 1 OR r.rule_kind = 'finding'
+ORDER BY n, k.is_last DESC, r.priority
+LIMIT %(number)s"""
 SUMMARIES = ("v_governance_books", "v_governance_group", "v_governance_depth", "v_worker_status", "v_finding")
 
 
@@ -46,10 +56,12 @@ def run(trial: Trial) -> list[Figure]:
         deeps.append(_prove(ground, deep=True))
         audits.append(ground.run([full_audit.NAME], named=True))
         say(
-            f"round {number}: 1 % {absorbed[-1]:.2f} s, scattered {scattered[-1]:.2f} s, scan {scans[-1]:.2f} s, proof {proofs[-1]:.2f} s, "
+            f"round {number}: 1 % {absorbed[-1]:.2f} s, scattered {scattered[-1]:.2f} s, scan {scans[-1]:.2f} s, "
+            f"proof {proofs[-1]:.2f} s, "
             f"deep {deeps[-1]:.2f} s, audit {audits[-1]:.2f} s"
         )
     small, large = _policy(ground, few=True), _policy(ground, few=False)
+    few, many = _rules(trial, ground)
     scan = median(scans)
     return [
         Figure(name="1 % of the objects changed / full backfill", value=median(absorbed) / full, goal=0.03),
@@ -58,6 +70,7 @@ def run(trial: Trial) -> list[Figure]:
         Figure(name="prove / one scan of both tables", value=median(proofs) / scan, goal=3.5),
         Figure(name="prove --deep / one scan of both tables", value=median(deeps) / scan, goal=8.0),
         Figure(name="audit with nothing wrong / one scan of both tables", value=median(audits) / scan, goal=4.5),
+        Figure(name="full backfill with 200 rules / with 20", value=many / few, goal=1.1),
         Figure(name="slowest summary view, in the server", value=_slowest_view(ground), goal=5.0, unit="ms"),
     ]
 
@@ -84,6 +97,26 @@ def _prove(ground: Ground, *, deep: bool) -> float:
         found = proof.prove(ground.admin, deep=deep, progress=lambda *_: None, others=[other])
     assert found.is_balanced
     return monotonic() - began
+
+
+def _rules(trial: Trial, ground: Ground) -> tuple[float, float]:
+    """Seconds of a full backfill, verdicts and all, with 20 and with 200 rules."""
+    ground.admin.execute(
+        "CREATE TABLE public.bench_rules AS SELECT r.* FROM public.governance_ruleset_rule AS r"
+        " WHERE r.ruleset_version = public.gov_ruleset_active()"
+    )
+    times: dict[int, list[float]] = {20: [], 200: []}
+    for _ in trial.each_round():
+        for number, taken in times.items():
+            with ground.admin.transaction():
+                ground.admin.execute(
+                    "DELETE FROM public.governance_ruleset_rule WHERE ruleset_version = public.gov_ruleset_active()"
+                )
+                ground.admin.execute(RULES, {"number": number})
+            ground.forget()
+            taken.append(ground.sweep())
+    say(f"20 rules {median(times[20]):.2f} s, 200 rules {median(times[200]):.2f} s")
+    return median(times[20]), median(times[200])
 
 
 def _slowest_view(ground: Ground) -> float:

@@ -31,8 +31,6 @@ _SETTINGS = {
     # A policy that would hide rows is an error: silence would be an omission.
     "row_security": "off",
     "synchronous_commit": "off",
-    # A batch is looked up by an index, however small the planner takes the whole table to be.
-    "random_page_cost": "1.1",
 }
 T = TypeVar("T")
 

@@ -3,6 +3,7 @@
 CREATE OR REPLACE FUNCTION public.gov_candidates_lose(p_source text, p_candidate_keys text[]) RETURNS bigint
 LANGUAGE sql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET random_page_cost = 1.1
 AS $$
   WITH lost AS MATERIALIZED (
     SELECT c.candidate_key FROM public.governance_candidate_state AS c

@@ -5,6 +5,7 @@
 CREATE OR REPLACE FUNCTION public.gov_gate_mark(p_source text, p_most bigint) RETURNS bigint
 LANGUAGE sql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET random_page_cost = 1.1
 AS $$
   WITH picked AS MATERIALIZED (
     SELECT c.candidate_key, c.facts_hash,

@@ -3,6 +3,7 @@
 CREATE OR REPLACE FUNCTION public.gov_objects_judge(p_source text, p_most bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET random_page_cost = 1.1
 SET jit = off
 AS $$
 DECLARE

@@ -4,6 +4,7 @@
 CREATE OR REPLACE FUNCTION public.gov_scan_spread(p_source text, p_most bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET random_page_cost = 1.1
 SET timezone = 'UTC'
 AS $$
 DECLARE

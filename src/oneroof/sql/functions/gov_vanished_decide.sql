@@ -3,6 +3,7 @@
 CREATE OR REPLACE FUNCTION public.gov_vanished_decide(p_source text, p_share double precision, p_least bigint, p_most bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
+SET random_page_cost = 1.1
 AS $$
 DECLARE
   v_retired bigint;

@@ -1,6 +1,7 @@
 -- by_hashing --
--- A piece is added up by hashing, whatever the planner knows of tables that nobody has analysed yet.
-SELECT set_config('work_mem', '64MB', true), set_config('enable_sort', 'off', true), set_config('enable_mergejoin', 'off', true)
+-- A piece is added up by hashing, whatever the planner knows of tables that nobody has analysed yet; what differs is looked up.
+SELECT set_config('work_mem', '64MB', true), set_config('enable_sort', 'off', true), set_config('enable_mergejoin', 'off', true),
+       set_config('random_page_cost', '1.1', true)
 
 -- frontier --
 -- Below it every row was applied: the intake's, or the first sweep's until the intake has begun; none where neither is of this cluster.

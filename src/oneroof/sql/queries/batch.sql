@@ -40,10 +40,11 @@ ORDER BY candidate_key, ts, place
   AND c.source_version::text = excluded.coverage_decided_by
 
 -- duplicates --
--- After a batch: its rows whose key another row has.
+-- After a batch: its rows whose key another row has. Each is looked up: a join would read all candidates.
 INSERT INTO public.governance_duplicate (source_name, source_key, candidate_key, found_at)
 SELECT %(scope)s, b.source_key, b.candidate_key, public.gov_now()
-FROM ({rows}) AS b JOIN public.governance_candidate_state AS c ON c.candidate_key = b.candidate_key
+FROM ({rows}) AS b
+CROSS JOIN LATERAL (SELECT k.source_name, k.source_key FROM public.governance_candidate_state AS k WHERE k.candidate_key = b.candidate_key LIMIT 1) AS c
 WHERE NOT b.own AND (c.source_name, c.source_key) <> (%(scope)s, b.source_key)
 ON CONFLICT (source_name, source_key) DO UPDATE SET candidate_key = excluded.candidate_key
 
