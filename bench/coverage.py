@@ -24,7 +24,7 @@ SCAN = (
 )
 YOUNGEST = "id > (SELECT max(id) - max(id) / 100 FROM public.birth_registry)"
 EVERY_HUNDREDTH = "id % 100 = {}"
-# The last rule of each kind, so that every object has a verdict, and as many others, taken over and over, as are wanted.
+# The last rule of each kind, so that every object has a verdict, and others, taken over and over, as many as wanted.
 RULES = """INSERT INTO public.governance_ruleset_rule
 SELECT (jsonb_populate_record(r, jsonb_build_object(
          'rule_code', r.rule_code || '_' || n, 'priority', r.priority + 1000000 * (n - 1)))).*

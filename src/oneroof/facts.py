@@ -13,18 +13,15 @@ from oneroof.db import Connection, one, queries
 from oneroof.source import Source
 
 # How many pages to look at for the facts of a source, how many sets of facts to judge in one statement, and how often
-# before a sweep: where more than that are different, the rest is the gate's.
+# before a sweep begins: where more than that are different, the rest is the gate's.
 PAGES = 4_000
 JUDGED = 2_000
 ROUNDS = 10
 
 
-def prepare(connection: Connection, source: Source, *, blocks: int) -> None:
-    """Learn the facts that most rows have from some of the pages, and judge them."""
+def sample(connection: Connection, source: Source, *, blocks: int) -> None:
+    """Learn the facts that most rows have from some of the pages."""
     _learn(connection, source, tail.sampled_facts(source), {"percent": min(100.0, 100.0 * PAGES / max(blocks, 1))})
-    for _ in range(ROUNDS):
-        if not judge(connection, source):
-            return
 
 
 def learn(connection: Connection, source: Source, *, most: int) -> int:

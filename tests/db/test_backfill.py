@@ -110,7 +110,7 @@ def test_rows_born_meanwhile_count_in_the_next_window(admin: Connection, install
     with connect(installed_database) as host, host.transaction():
         birth = "INSERT INTO birth_registry (collection_name, entity_code, born_at) VALUES ('a', 'late', '2026-03-01')"
         host.execute(birth)
-        assert sweep(admin, steps=2) > 0
+        assert sweep(admin, steps=4) > 0
     assert sweep(admin) > 0
     assert cursor_of(admin)[0] == rows
 

@@ -100,7 +100,7 @@ def test_facts_that_no_sample_met_are_learned_by_the_gate(
     admin: Connection, births: Source, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A sweep that knows no facts leaves every candidate dirty, and the end is the same."""
-    monkeypatch.setattr(facts, "prepare", lambda *_, **__: None)
+    monkeypatch.setattr(facts, "sample", lambda *_, **__: None)
     judging.sweep(admin, births)
     assert one(admin, "SELECT bool_and(dirty AND undecided_reason = 'pending') FROM governance_candidate_state") == (
         True,

@@ -53,6 +53,7 @@ class BackfillSweep:
     _width: Width = field(init=False)
     _pages: Width = field(default_factory=strip.width, init=False)
     _known_keys: int = field(default=0, init=False)
+    _judged: int = field(default=0, init=False)
     _has_due: bool = field(default=False, init=False)
     _bounds: Bounds = field(default=_ALL, init=False)
     _retries: Retries = field(init=False)
@@ -82,6 +83,8 @@ class BackfillSweep:
             if here.window_horizon is None:
                 self._open(here)
                 here = replace(here, window_horizon=here.horizon)
+                while self._judge():
+                    pass
             blocks = cursor.read_ground(self.connection, self.source).blocks
             return ranges.cut(self.connection, here, self.source, shares=shares, blocks=blocks)
 
@@ -116,6 +119,8 @@ class BackfillSweep:
             return NOTHING if here.frontier is not None else self._open(here)
         if "ranges" in here.metadata:
             return self._close_ranges(here)
+        if here.window_at is None and here.phase == "seeding" and self._judge():
+            return MOVED
         # Rows that may have been counted before, in another cluster or before a replay, count if they are news; in a
         # replay what is beyond H is news to the intake.
         moved = here.cluster_identity != cursor.read_identity(self.connection)
@@ -142,8 +147,13 @@ class BackfillSweep:
         metadata = {"leaves": ground.leaves, "source_snapshot_ref": self._snapshot(horizon.xid, ground.blocks)}
         cursor.open_window(self.connection, here, horizon, phase=phase, metadata=metadata)
         if phase == "seeding":
-            facts.prepare(self.connection, self.source, blocks=ground.blocks)
+            facts.sample(self.connection, self.source, blocks=ground.blocks)
         return MOVED
+
+    def _judge(self) -> bool:
+        """Judge some of the facts that are known already; whether there were any."""
+        self._judged += 1
+        return self._judged <= facts.ROUNDS and facts.judge(self.connection, self.source) > 0
 
     def _snapshot(self, horizon: int, blocks: int) -> int:
         """What the sweep is about to read (doc 31 §5): its candidates say that they are of this. The fingerprints of
