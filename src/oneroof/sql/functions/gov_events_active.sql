@@ -1,0 +1,16 @@
+-- Which of these types may be emitted at this moment, and until our transaction ends: their rows and the gate are locked, so that
+-- whoever takes a type or the gate away waits for us (doc 41 §41.11: register before emit).
+CREATE OR REPLACE FUNCTION public.gov_events_active(p_types text[]) RETURNS text[]
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+  PERFORM FROM public.governance_gate AS g WHERE g.gate_key = 'governance.emit_enabled' FOR SHARE;
+  PERFORM FROM public.event_type_registry AS r
+  WHERE r.event_domain = 'governance' AND r.event_type = ANY (p_types) ORDER BY r.event_type FOR SHARE;
+  IF NOT public.gov_gate_is_open('governance.emit_enabled'::text) THEN
+    RETURN '{}'::text[];
+  END IF;
+  RETURN ARRAY(SELECT t.event_type FROM public.v_event_type AS t WHERE t.event_type = ANY (p_types) AND t.is_active);
+END
+$$;
