@@ -26,7 +26,8 @@ from oneroof.errors import Usage
 
 NOBODY = "00000000-0000-0000-0000-000000000000"
 BEFORE_ALL = "-Infinity"
-PAGE = 2_000
+PAGE = 10_000
+EPOCH = 2**32
 # Farther back a 32-bit xmin could be mistaken.
 FARTHEST = 2**30
 
@@ -139,7 +140,14 @@ def begin(connection: Connection, token: str | None) -> tuple[Place, str | None]
 
 def read(connection: Connection, place: Place, *, types: list[str] | None, most: int = PAGE) -> Page:
     """The next signals behind a place, in a transaction that is over when they are here."""
-    parameters = {"types": types, "xid": place.xid, "born": place.born, "id": place.event_id, "most": most}
+    parameters = {
+        "types": types,
+        "xid": place.xid,
+        "floor": str(place.xid % EPOCH),
+        "born": place.born,
+        "id": place.event_id,
+        "most": most,
+    }
     whole = {"row_security": "off"}
     with (
         transaction(connection, doing="reading event_outbox", read_only=True, statement_timeout=5, settings=whole),

@@ -111,7 +111,7 @@ GRANT SELECT ON public.governance_certificate, public.v_governance_books, public
   TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_console;
 GRANT EXECUTE ON FUNCTION public.gov_certificate_store(jsonb) TO oneroof_worker, oneroof_operator;
 
-GRANT SELECT ON public.governance_event_type, public.governance_event_activation, public.governance_event, public.v_event_type
+GRANT SELECT ON public.governance_event_type, public.governance_event_activation, public.governance_event, public.v_event_type, public.v_signal
   TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_console;
 GRANT SELECT ON public.v_event_foreign TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver;
 GRANT EXECUTE ON FUNCTION public.gov_event_id(text, text, bigint, text),

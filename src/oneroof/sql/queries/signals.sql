@@ -7,10 +7,10 @@ WITH bounds AS MATERIALIZED (
   SELECT s.* FROM (
     SELECT o.id, o.event_type, o.event_stream, o.event_severity, o.event_subject_table, o.event_subject_ref, o.canonical_address,
            o.correlation_id, o.safe_payload, o.occurred_at,
-           b.next - mod(b.next - o.xmin::text::bigint, 4294967296) AS xid,
+           b.next - mod(b.next - o.row_version::text::bigint, 4294967296) AS xid,
            coalesce(extract(epoch FROM o.created_at), 'Infinity'::numeric) AS born
-    FROM public.event_outbox AS o CROSS JOIN bounds AS b
-    WHERE o.event_domain = 'governance' AND (%(types)s::text[] IS NULL OR o.event_type LIKE ANY (%(types)s::text[]))
+    FROM public.v_signal AS o CROSS JOIN bounds AS b
+    WHERE (%(xid)s::bigint = 0 OR age(o.row_version) <= (SELECT age(%(floor)s::text::xid))) AND (%(types)s::text[] IS NULL OR o.event_type LIKE ANY (%(types)s::text[]))
   ) AS s
   WHERE s.xid < (SELECT horizon FROM bounds) AND (s.xid, s.born, s.id) > (%(xid)s::bigint, %(born)s::numeric, %(id)s::uuid)
   ORDER BY s.xid, s.born, s.id LIMIT %(most)s
