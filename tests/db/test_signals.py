@@ -6,8 +6,8 @@ import json
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -202,62 +202,73 @@ def test_sixteen_writers_with_late_commits_and_a_tail_that_is_stopped(active: st
     savepoint. A tail with a cursor file is stopped in between and goes on: every signal once.
     """
     rounds, cursor_file = 12, tmp_path / "cursor"
-    quick_done = threading.Barrier(8, timeout=120)
-    late_open, all_quick = threading.Barrier(9, timeout=120), threading.Event()
+    late_open, release = threading.Barrier(9, timeout=120), threading.Event()
     failures: list[BaseException] = []
 
     def quick(writer: int) -> None:
-        try:
-            with connect(active) as connection:
-                for number in range(rounds):
-                    emit(connection, born(number, writer=writer), born(1000 + number, writer=writer))
-            quick_done.wait()
-            all_quick.set()
-        except BaseException as error:
-            failures.append(error)
+        with connect(active) as connection:
+            for number in range(rounds):
+                emit(connection, born(number, writer=writer), born(1000 + number, writer=writer))
 
     def late(writer: int) -> None:
-        try:
-            with connect(active) as connection:
-                with transaction(connection, doing="emitting", role=WORKER):
-                    with ExitStack() as stack:
-                        if writer % 2:
-                            stack.enter_context(connection.transaction())
-                        assert (
-                            events.emit(connection, [born(number, writer=writer) for number in range(5)]).emitted == 5
-                        )
-                    late_open.wait()
-                    assert all_quick.wait(120)
-                    assert events.emit(connection, [born(9, writer=writer)]).emitted == 1
-                emit(connection, born(10, writer=writer))
-        except BaseException as error:
-            failures.append(error)
+        with connect(active) as connection:
+            with transaction(connection, doing="emitting", role=WORKER):
+                with connection.transaction() if writer % 2 else nullcontext():
+                    batch = [born(number, writer=writer) for number in range(5)]
+                    assert events.emit(connection, batch).emitted == 5
+                late_open.wait()
+                assert release.wait(240)
+                assert events.emit(connection, [born(9, writer=writer)]).emitted == 1
+            emit(connection, born(10, writer=writer))
 
-    with connect(active) as admin, tailing("--cursor-file", str(cursor_file), dsn=active) as (_, first):
-        emit(admin, born(0, writer=99))
-        inventory.settle(admin)
-        eventually(lambda: first, what="the tail to have begun", seconds=120)
-        threads = [threading.Thread(target=late, args=(writer,)) for writer in range(8)]
+    def start(work: Callable[[int], None], writers: range) -> list[threading.Thread]:
+        def guarded(writer: int) -> None:
+            try:
+                work(writer)
+            except BaseException as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=guarded, args=(writer,)) for writer in writers]
         for thread in threads:
             thread.start()
-        late_open.wait()
-        threads += [threading.Thread(target=quick, args=(writer,)) for writer in range(8, 16)]
-        for thread in threads[8:]:
-            thread.start()
-        eventually(cursor_file.exists, what="a cursor in the file")
-    # Stopped, while the writers go on.
-    for thread in threads:
-        thread.join()
-    assert failures == []
+        return threads
+
     with connect(active) as admin:
+        with tailing("--cursor-file", str(cursor_file), dsn=active) as (_, first):
+            emit(admin, born(0, writer=99))
+            inventory.settle(admin)
+            eventually(lambda: first, what="the tail to have begun", seconds=120)
+            threads = start(late, range(8))
+            late_open.wait()
+            for thread in start(quick, range(8, 16)):
+                thread.join()
+            # The quick ones are done and the late ones are not: the tail looks, and must not go past those.
+            for _ in range(2):
+                _await_look(admin)
+            assert len(first) == 1
+            release.set()
+            eventually(lambda: len(first) > 1, what="the first of the rest", seconds=120)
+        # Stopped here, wherever it was.
+        for thread in threads:
+            thread.join()
+        assert failures == []
         inventory.settle(admin)
         expected = emitted(admin)
     assert len(expected) == 1 + 8 * rounds * 2 + 8 * 7
-    second: list[dict[str, Any]]
     with tailing("--cursor-file", str(cursor_file), dsn=active) as (_, second):
         eventually(lambda: len(first) + len(second) >= len(expected), what="every signal", seconds=60)
     assert sorted(event["id"] for event in [*first, *second]) == expected
     assert command("events", "tail", "--cursor-file", str(cursor_file), dsn=active).out == ""
+
+
+def _await_look(admin: Connection) -> None:
+    """Wait until the tail has begun and ended a statement after this moment."""
+    (now,) = one(admin, "SELECT clock_timestamp()")
+    looked = (
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'oneroof'"
+        " AND state = 'idle' AND query_start > %s"
+    )
+    eventually(lambda: one(admin, looked, (now,))[0], what="the tail to look again")
 
 
 def test_whoever_reads_goes_away(active: str) -> None:
