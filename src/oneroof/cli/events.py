@@ -81,8 +81,8 @@ def activate(
 ) -> None:
     """Ask for types to be made active, all or none of them.
 
-    Another person approves with `oneroof approvals approve ID`. What was held until then is emitted by the workers, or
-    with `oneroof events promote`.
+    Another person approves with `oneroof approvals approve ID`. What was held until then is emitted by the next
+    promotion, as `oneroof events promote` is one.
     """
     session: Session = ctx.obj
     connection = session.connect_installed()
@@ -110,7 +110,7 @@ def promote(
     types: list[str] = typer.Argument(None, metavar="[TYPE]...", help="Only these; * stands for anything."),
     batch: int = typer.Option(events.BATCH, min=1, max=50_000, help="How many in one transaction."),
 ) -> None:
-    """Emit what is held of active types, each once and in order for each subject. The workers do it by themselves."""
+    """Emit what is held of active types, each once, and in order for each subject."""
     session: Session = ctx.obj
     connection = session.connect_installed()
     chosen: list[str | None] = [*events.named(connection, types)] if types else [None]

@@ -28,7 +28,7 @@ SELECT public.gov_events_promote(%(type)s::text, %(most)s::bigint)
 SELECT EXISTS (
   SELECT FROM public.v_event_type AS t
   WHERE t.is_active AND EXISTS (SELECT FROM public.governance_event AS e WHERE e.state = 'held' AND e.event_type = t.event_type)
-) AND public.gov_gate_is_open('governance.emit_enabled')
+) AND public.gov_gate_is_open('governance.emit_enabled'::text)
 
 -- foreign --
 SELECT event_id::text AS event_id, event_type, event_subject_table, event_subject_ref, source_system, created_at::text AS created_at, reason
