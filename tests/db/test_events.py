@@ -12,8 +12,8 @@ import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
-from bed import as_user, command, connect, eventually, spawn
-from oneroof import approvals, events, findings, gates, source, vocabulary
+from bed import SETTINGS, Bed, as_user, command, connect, eventually, spawn
+from oneroof import approvals, channels, events, findings, gates, migrate, source, vocabulary
 from oneroof.columns import is_own
 from oneroof.db import Connection, one, transaction
 from oneroof.errors import OneroofError, Refused, Usage
@@ -330,6 +330,36 @@ def test_a_deactivation_waits_for_an_emit_in_flight(logins: Logins) -> None:
     assert len(outbox(logins.admin)) == 2
 
 
+def test_who_emits_without_end_does_not_keep_a_deactivation_waiting(logins: Logins) -> None:
+    """Whoever comes later queues behind who deactivates, and then finds the type inactive."""
+    logins.activate(BORN)
+    outcomes: list[Emitted] = []
+    with connect(logins.dsn) as other:
+        closing = threading.Thread(target=lambda: events.deactivate(logins.requester, [BORN]))
+        emitting = threading.Thread(target=lambda: outcomes.append(emit(other, born(2))))
+        with transaction(logins.worker, doing="emitting", role=WORKER):
+            assert events.emit(logins.worker, [born(1)]).emitted == 1
+            closing.start()
+            _await_lock(logins.admin, logins.requester)
+            emitting.start()
+            _await_lock(logins.admin, other)
+        closing.join()
+        emitting.join()
+    assert outcomes == [Emitted(0, 1, 0, 0)]
+
+
+def test_the_host_takes_a_type_away_itself_and_waits_too(logins: Logins) -> None:
+    """A plain UPDATE of the registry's row waits for the lock of the row."""
+    logins.activate(BORN)
+    host = threading.Thread(target=lambda: logins.admin.execute("UPDATE event_type_registry SET active = false"))
+    with transaction(logins.worker, doing="emitting", role=WORKER):
+        assert events.emit(logins.worker, [born(1)]).emitted == 1
+        host.start()
+        _await_lock(logins.requester, logins.admin)
+    host.join()
+    assert emit(logins.worker, born(2)).held == 1
+
+
 def test_closing_the_gate_waits_for_an_emit_in_flight(logins: Logins) -> None:
     """When the command that closes it is back, nothing more is written."""
     logins.activate(BORN)
@@ -539,6 +569,28 @@ def test_what_an_earlier_installation_emitted_is_not_emitted_again(logins: Login
     logins.admin.execute("SELECT gov_events_plant('[]')")
     assert emit(logins.worker, born(1), born(2), born(3)) == Emitted(1, 0, 0, 2)
     assert events.foreign(logins.admin) == []
+
+
+def test_uninstalled_and_installed_again(lone_bed: Bed) -> None:
+    """What is left in the host's channels misleads nobody: no type is active, nothing is held; and nothing is emitted
+    again.
+    """
+    with lone_bed.database(lone_bed.installed()) as name, ExitStack() as stack:
+        users = ("postgres", "postgres", "requester", "approver")
+        logins = Logins(lone_bed.dsn(name), *(stack.enter_context(connect(lone_bed.dsn(name, user=u))) for u in users))
+        logins.open_gate()
+        events.register(logins.admin)
+        logins.activate(BORN)
+        assert emit(logins.worker, born(1), born(2, kind=RETIRED)) == Emitted(1, 1, 0, 0)
+        assert channels.remaining(logins.admin).keys() >= {"event_outbox", "event_pending", "event_type_registry"}
+        migrate.uninstall(logins.admin, settings=SETTINGS)
+        active = "SELECT count(*) FROM event_type_registry WHERE event_domain = 'governance' AND active"
+        assert one(logins.admin, active) == (0,)
+        state = "SELECT capture_payload ->> 'state', processed_at IS NOT NULL FROM event_pending"
+        assert one(logins.admin, state) == ("left", True)
+        migrate.install(logins.admin, settings=SETTINGS)
+        assert emit(logins.worker, born(1)) == Emitted(0, 0, 0, 1)
+        assert events.foreign(logins.admin) == []
 
 
 # What signals are not.

@@ -8,6 +8,7 @@ DECLARE
   types CONSTANT text[] := ARRAY(SELECT jsonb_array_elements_text(p_content -> 'event_types'));
 BEGIN
   -- Whoever emits at this moment is waited for; everybody takes these rows in one order.
+  PERFORM pg_advisory_xact_lock(hashtextextended('oneroof.events.emit', 0));
   PERFORM FROM public.event_type_registry AS r
   WHERE r.event_domain = 'governance' AND r.event_type = ANY (types) ORDER BY r.event_type FOR UPDATE;
   UPDATE public.event_type_registry AS r SET active = true

@@ -13,6 +13,7 @@ BEGIN
   IF unknown IS NOT NULL THEN
     PERFORM public.gov_refuse(format('there is no event type %L', unknown)::text, 'oneroof events list'::text);
   END IF;
+  PERFORM pg_advisory_xact_lock(hashtextextended('oneroof.events.emit', 0));
   PERFORM FROM public.event_type_registry AS r
   WHERE r.event_domain = 'governance' AND r.event_type = ANY (p_types) ORDER BY r.event_type FOR UPDATE;
   WITH closed AS (

@@ -1,11 +1,12 @@
--- Which of these types may be emitted at this moment, and until our transaction ends: their rows and the gate are locked, so that
--- whoever takes a type or the gate away waits for us (doc 41 §41.11: register before emit).
+-- Which of these types may be emitted at this moment, and until our transaction ends: whoever takes a type or the gate away waits
+-- for us (doc 41 §41.11: register before emit). The lock of a row lets those who share it pass by who waits for it alone; so there is
+-- another before it, at which everybody queues.
 CREATE OR REPLACE FUNCTION public.gov_events_active(p_types text[]) RETURNS text[]
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-  PERFORM FROM public.governance_gate AS g WHERE g.gate_key = 'governance.emit_enabled' FOR SHARE;
+  PERFORM pg_advisory_xact_lock_shared(hashtextextended('oneroof.events.emit', 0));
   PERFORM FROM public.event_type_registry AS r
   WHERE r.event_domain = 'governance' AND r.event_type = ANY (p_types) ORDER BY r.event_type FOR SHARE;
   IF NOT public.gov_gate_is_open('governance.emit_enabled'::text) THEN
