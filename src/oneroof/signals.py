@@ -21,15 +21,14 @@ from psycopg.rows import dict_row
 
 from oneroof import events
 from oneroof.cursor import read_identity
-from oneroof.db import Connection, queries, transaction
+from oneroof.db import Connection, one, queries, transaction
 from oneroof.errors import Usage
 
 NOBODY = "00000000-0000-0000-0000-000000000000"
-BEFORE_ALL = "-Infinity"
+BEFORE_ALL = "-infinity"
 PAGE = 10_000
-EPOCH = 2**32
-# Farther back a 32-bit xmin could be mistaken.
-FARTHEST = 2**30
+# Farther back the age of a 32-bit xmin does not tell; with room for what happens meanwhile.
+FARTHEST = 2**31 - 2**26
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +126,7 @@ def begin(connection: Connection, token: str | None) -> tuple[Place, str | None]
     """Where to go on, and what to say if that is from the beginning although there is a cursor."""
     with transaction(connection, doing="asking which cluster this is", read_only=True):
         identity = read_identity(connection)
-        horizon = _horizon(connection)
+        (horizon,) = one(connection, queries("signals")["horizon"])
     if token is None:
         return Place(identity), None
     place = parse(token)
@@ -143,7 +142,6 @@ def read(connection: Connection, place: Place, *, types: list[str] | None, most:
     parameters = {
         "types": types,
         "xid": place.xid,
-        "floor": str(place.xid % EPOCH),
         "born": place.born,
         "id": place.event_id,
         "most": most,
@@ -191,9 +189,3 @@ def save(path: Path, place: Place) -> None:
         with suppress(OSError):
             beside.unlink()
         raise Usage(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from None
-
-
-def _horizon(connection: Connection) -> int:
-    row = connection.execute("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint").fetchone()
-    assert row is not None
-    return int(row[0])
