@@ -22,6 +22,7 @@ from oneroof.db import Connection, one, queries, transaction
 from oneroof.errors import Usage
 
 KIND = "event.activate"
+GATE = "governance.emit_enabled"
 OPERATOR, WORKER = "oneroof_operator", "oneroof_worker"
 BATCH = 5_000
 

@@ -289,6 +289,8 @@ def test_whoever_reads_goes_away(active: str) -> None:
 def test_the_whole_way_through_the_command_line(installed_database: str) -> None:
     """register, activate by two, held before and promoted after, tail, deactivate by one."""
     requester, approver = (as_user(installed_database, user) for user in ("requester", "approver"))
+    assert command("events", "promote", dsn=installed_database).code == 3
+    assert f"the gate {GATE} is closed" in command("events", "list", dsn=requester).err
     number = command("gate", "request", GATE, "--reason", "x", "--json", dsn=requester).json["request_id"]
     assert command("gate", "approve", str(number), dsn=approver).code == 0
     registered = command("events", "register", "--json", dsn=requester).json

@@ -12,7 +12,7 @@ from typing import Literal
 
 import typer
 
-from oneroof import approvals, events, signals
+from oneroof import approvals, events, gates, signals
 from oneroof.cli.approvals import requested
 from oneroof.cli.session import ClosedPipe, Session, escaped, stop_on_signal, table
 from oneroof.db import Connection, inspect
@@ -55,6 +55,8 @@ def list_types(
     session.emit(rows, lambda out: out.print(table(columns, cells) if rows else "no type is active"))
     for name, held in events.strays(connection).items():
         session.say(f"{held} events are held of the type {name}, which is in no vocabulary")
+    if not any(gate.is_open for gate in gates.listing(connection) if gate.gate_key == events.GATE):
+        session.say(f"the gate {events.GATE} is closed: whatever is active, every event is held")
 
 
 @app.command()
@@ -110,9 +112,12 @@ def promote(
     types: list[str] = typer.Argument(None, metavar="[TYPE]...", help="Only these; * stands for anything."),
     batch: int = typer.Option(events.BATCH, min=1, max=50_000, help="How many in one transaction."),
 ) -> None:
-    """Emit what is held of active types, each once, and in order for each subject."""
+    """Emit what is held of active types, each once, and in order for each subject. Needs the gate
+    governance.emit_enabled (exit 3 if closed).
+    """
     session: Session = ctx.obj
     connection = session.connect_installed()
+    gates.require_open(connection, events.GATE)
     chosen: list[str | None] = [*events.named(connection, types)] if types else [None]
     done = 0
     with session.meter("promoting") as meter:
