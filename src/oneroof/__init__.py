@@ -14,15 +14,16 @@ batch say what is read and applied; lease and worker fence it; retry takes what 
 run it; watch, findings and status tell how it is. Who answers for what (ownership.md): owner_lines, owners, exceptions.
 The rules (rules.md): rules, cases, matches. What people review and hand in is a document. The proof (proof.md): walk
 reads one snapshot, recount counts, reckoning and deriving compare, proof closes the books, certificate is what is left
-of it, witness keeps it.
+of it, witness keeps it. Signals (events.md): vocabulary is what may be said, events lets it out, signals reads it
+again.
 
 Imports point one way; tests/unit/test_import_direction.py has the layers:
 
-    errors model moment document ← config owner_lines certificate ← db
+    errors model moment document ← config owner_lines certificate vocabulary ← db
       ← substrate embedded approvals channels exceptions findings lease owners policy retry width
-      ← estate script gates people rules source vanishing
+      ← estate script events gates people rules source vanishing
       ← migrate columns cursor batch cases guard matches watch
-      ← tail fingerprint ← facts known reconcile strip ranges walk worker control ← retries recount ← reckoning
+      ← tail fingerprint signals ← facts known reconcile strip ranges walk worker control ← retries recount ← reckoning
       ← workers deriving ← lane ← supervisor status trace ← doctor ← proof ← witness ← cli
 """
 

@@ -32,6 +32,8 @@ OURS = (
     "governance_ruleset",
     "governance_object",
     "governance_verdict_history",
+    "governance_event_activation",
+    "governance_event",
 )
 
 

@@ -15,7 +15,7 @@ from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
-from oneroof import __version__, document, substrate
+from oneroof import __version__, document, substrate, vocabulary
 from oneroof.config import Settings
 
 LEDGER = "public.governance_migration"
@@ -144,6 +144,7 @@ def _whole() -> list[Step]:
         Step("drop functions no longer shipped", _part("drop_functions").replace("/* shipped */", shipped)),
         Step("substrate grants", _substrate_grants()),
         Step("grants", _text(_sql("grants.sql"))),
+        Step("events", f"SET LOCAL ROLE oneroof_owner;\n{_events()}SET LOCAL ROLE NONE;"),
     ]
 
 
@@ -167,6 +168,12 @@ def _rules() -> str:
     entries = [entry.values for entry in document.read(text, heading="rules")]
     literal = json.dumps(entries, ensure_ascii=True).replace("'", "''")
     return f"SELECT public.gov_rules_plant('{literal}'::jsonb);\n"
+
+
+def _events() -> str:
+    """The shipped vocabulary of signals."""
+    literal = json.dumps(vocabulary.shipped(), ensure_ascii=True).replace("'", "''")
+    return f"SELECT public.gov_events_plant('{literal}'::jsonb);\n"
 
 
 def _substrate_grants() -> str:

@@ -33,7 +33,7 @@ def test_no_role_has_more_than_select_on_a_registry(installed_database: str) -> 
 
 
 def test_only_the_owner_writes_channels_and_nobody_job_queue(installed_database: str) -> None:
-    """The narrowest grants: seven channels, through functions; event_outbox and job_queue not at all."""
+    """The narrowest grants: nine channels, through functions; job_queue not at all."""
     with connect(installed_database) as connection:
         found = connection.execute(
             f"""SELECT DISTINCT c.relname, g.rolname FROM pg_class AS c
@@ -46,7 +46,9 @@ def test_only_the_owner_writes_channels_and_nobody_job_queue(installed_database:
         written = (
             "approval_requests",
             "dot_config",
+            "event_outbox",
             "event_pending",
+            "event_type_registry",
             "evolution_snapshots",
             "queue_heartbeat",
             "registry_changelog",
@@ -78,6 +80,17 @@ def test_no_role_logs_in_or_has_powers(installed_database: str, role: str) -> No
         ("oneroof_worker", "UPDATE governance_gate_opening SET closed_at = NULL"),
         ("oneroof_worker", "CREATE TABLE mine (x int)"),
         ("oneroof_worker", "INSERT INTO system_issues (issue_type) VALUES ('x')"),
+        ("oneroof_worker", "UPDATE event_type_registry SET active = true"),
+        ("oneroof_worker", "INSERT INTO governance_event DEFAULT VALUES"),
+        ("oneroof_worker", "SELECT gov_events_register(NULL)"),
+        ("oneroof_operator", "SELECT gov_emit('[]')"),
+        ("oneroof_operator", "SELECT gov_event_activate(1::bigint, '{}')"),
+        ("oneroof_operator", "INSERT INTO event_outbox DEFAULT VALUES"),
+        ("oneroof_executor", "INSERT INTO event_outbox DEFAULT VALUES"),
+        ("oneroof_owner", "UPDATE event_outbox SET safe_payload = '{}'"),
+        ("oneroof_owner", "DELETE FROM event_outbox"),
+        ("oneroof_owner", "DELETE FROM event_pending"),
+        ("oneroof_owner", "DELETE FROM event_type_registry"),
         ("oneroof_worker", "SELECT gov_worker_pause('gov_backfill_sweep', true)"),
         ("oneroof_operator", "UPDATE governance_worker_policy SET batch_size = 1"),
         ("oneroof_operator", "SELECT gov_audit('a', 'b', 'c')"),

@@ -15,7 +15,7 @@ ROOT = Path(oneroof.__file__).parent
 LAYERS = (
     {"oneroof"},
     {"oneroof.errors", "oneroof.model", "oneroof.moment", "oneroof.document"},
-    {"oneroof.config", "oneroof.owner_lines", "oneroof.certificate"},
+    {"oneroof.config", "oneroof.owner_lines", "oneroof.certificate", "oneroof.vocabulary"},
     {"oneroof.db"},
     {
         "oneroof.substrate",
@@ -33,6 +33,7 @@ LAYERS = (
     {
         "oneroof.estate",
         "oneroof.script",
+        "oneroof.events",
         "oneroof.gates",
         "oneroof.people",
         "oneroof.rules",
@@ -49,7 +50,7 @@ LAYERS = (
         "oneroof.matches",
         "oneroof.watch",
     },
-    {"oneroof.tail", "oneroof.fingerprint"},
+    {"oneroof.tail", "oneroof.fingerprint", "oneroof.signals"},
     {
         "oneroof.facts",
         "oneroof.known",

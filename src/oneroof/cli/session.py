@@ -119,7 +119,7 @@ class Session:
         if self.as_json:
             text = json.dumps(document, default=_plain, ensure_ascii=False, indent=2)
             try:
-                sys.stdout.write(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
+                sys.stdout.write(escaped(text) + "\n")
                 sys.stdout.flush()
             except BrokenPipeError:
                 raise ClosedPipe from None
@@ -145,6 +145,11 @@ class Session:
         """Progress on stderr: a bar on a terminal, now and then a line elsewhere."""
         with Meter(self.error, title) as meter:
             yield meter
+
+
+def escaped(text: str) -> str:
+    """JSON without anything that a terminal would obey."""
+    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def stop_on_signal() -> threading.Event:

@@ -15,10 +15,17 @@ GRANT INSERT (issue_type, bucket, severity, status, title, entity_type, entity_c
 GRANT INSERT, UPDATE (event_type_hint, capture_payload, processed_at, error_count, last_error) ON public.event_pending
   TO oneroof_owner;
 GRANT INSERT (snapshot_at, scope, metrics, delta_previous, notes) ON public.evolution_snapshots TO oneroof_owner;
+-- The outbox is for gov_emit and gov_events_promote alone. UPDATE of one column is also what a row lock needs.
+GRANT INSERT (id, event_domain, event_type, event_stream, delivery_lane, event_severity, event_subject_table, event_subject_ref,
+              canonical_address, actor_ref, source_system, correlation_id, payload_classification, safe_payload, occurred_at, created_at)
+  ON public.event_outbox TO oneroof_owner;
+GRANT INSERT (event_domain, event_type, event_stream, delivery_lane, default_severity, description, active), UPDATE (active)
+  ON public.event_type_registry TO oneroof_owner;
 DO $sequences$
 DECLARE
   written CONSTANT regclass[] :=
-    '{public.registry_changelog, public.approval_requests, public.system_issues, public.event_pending, public.evolution_snapshots}';
+    '{public.registry_changelog, public.approval_requests, public.system_issues, public.event_pending, public.evolution_snapshots,
+      public.event_outbox, public.event_type_registry}';
   found record;
 BEGIN
   -- Sequences that belong to the columns, and any other that a column's default takes its number from.
@@ -106,6 +113,16 @@ GRANT SELECT ON public.governance_vanishing TO oneroof_reader, oneroof_worker, o
 GRANT SELECT ON public.governance_certificate, public.v_governance_books, public.v_governance_group
   TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_console;
 GRANT EXECUTE ON FUNCTION public.gov_certificate_store(jsonb) TO oneroof_worker, oneroof_operator;
+
+GRANT SELECT ON public.governance_event_type, public.governance_event_activation, public.governance_event, public.v_event_type, public.v_signal
+  TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_console;
+GRANT SELECT ON public.v_event_foreign TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver;
+GRANT EXECUTE ON FUNCTION public.gov_event_id(text, text, bigint, text),
+  public.gov_event_digest(text, text, text, text, text, text, text, jsonb, timestamptz)
+  TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver;
+GRANT EXECUTE ON FUNCTION public.gov_emit(jsonb), public.gov_events_promote(text, bigint) TO oneroof_worker;
+GRANT EXECUTE ON FUNCTION public.gov_events_register(text[]) TO oneroof_operator;
+GRANT EXECUTE ON FUNCTION public.gov_event_deactivate(text[], text) TO oneroof_operator, oneroof_approver;
 
 GRANT EXECUTE ON FUNCTION public.gov_now(), public.gov_cluster() TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver,
   oneroof_executor, oneroof_console;

@@ -7,6 +7,10 @@ DECLARE
   who CONSTANT text := public.gov_require_person(ARRAY['operator', 'approver']::text[]);
   was_open boolean;
 BEGIN
+  IF p_gate = 'governance.emit_enabled' THEN
+    -- Who emits at this moment is waited for, and when this is over nobody does.
+    PERFORM pg_advisory_xact_lock(hashtextextended('oneroof.events.emit', 0));
+  END IF;
   PERFORM 1 FROM public.governance_gate WHERE gate_key = p_gate FOR UPDATE;
   IF NOT FOUND THEN
     PERFORM public.gov_refuse(format('there is no gate %L', p_gate)::text, 'oneroof gate list'::text);

@@ -17,6 +17,8 @@ BEGIN
       PERFORM public.gov_source_trust(p_subject);
     WHEN 'vanishing.allow' THEN
       PERFORM public.gov_vanishing_allow(p_request, p_subject, p_content);
+    WHEN 'event.activate' THEN
+      PERFORM public.gov_event_activate(p_request, p_content);
   END CASE;
 END
 $$;

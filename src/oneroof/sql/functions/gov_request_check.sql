@@ -39,6 +39,8 @@ BEGIN
         PERFORM public.gov_refuse(format('no group %L is held with this many vanished objects', p_subject)::text,
                                   'oneroof vanishing list'::text);
       END IF;
+    WHEN 'event.activate' THEN
+      PERFORM public.gov_event_check(p_subject, p_content);
     ELSE
       PERFORM public.gov_refuse(format('there is no request of kind %L', p_kind)::text, NULL::text);
   END CASE;

@@ -1,5 +1,6 @@
 -- What we leave in the host's channels must not mislead: no gate of ours stays open, no request pending, no
--- lease held, no finding open that nobody would close.
+-- lease held, no finding open that nobody would close, no type of signal active that nobody emits, and nothing held that nobody
+-- would promote.
 UPDATE public.dot_config SET value = 'false', updated_at = now()
 WHERE key IN (SELECT gate_key FROM public.governance_gate_opening WHERE closed_at IS NULL) AND value IS DISTINCT FROM 'false';
 UPDATE public.approval_requests SET status = 'void', updated_at = now()
@@ -9,3 +10,16 @@ WHERE executor_name IN (SELECT executor_name FROM public.governance_lease) AND l
 UPDATE public.system_issues SET status = 'resolved', resolved_at = now()
 WHERE id IN (SELECT issue_id FROM public.governance_finding WHERE is_open) AND resolved_at IS NULL
   AND status NOT IN ('resolved', 'closed');
+DO $events$
+BEGIN
+  -- Not there where the schema is older than its code.
+  IF to_regclass('public.governance_event_activation') IS NOT NULL THEN
+    UPDATE public.event_type_registry SET active = false
+    WHERE active AND event_domain = 'governance'
+      AND event_type IN (SELECT event_type FROM public.governance_event_activation WHERE deactivated_at IS NULL);
+    UPDATE public.event_pending SET processed_at = now(), capture_payload = capture_payload || '{"state": "left"}'
+    WHERE processed_at IS NULL AND actor_ref = 'oneroof' AND event_domain = 'governance'
+      AND capture_payload ->> 'event_id' IN (SELECT event_id::text FROM public.governance_event WHERE state = 'held');
+  END IF;
+END
+$events$;

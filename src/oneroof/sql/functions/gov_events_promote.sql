@@ -1,0 +1,84 @@
+-- Emit some of what is held and may now be emitted, of one type or of any, in the order in which it was held: each once, since the
+-- key, the outbox and the hold move in one statement. Answers how many left the hold; nought when there is no more. Every call is a
+-- piece of its own: whoever is killed between two goes on with the next.
+CREATE OR REPLACE FUNCTION public.gov_events_promote(p_type text, p_most bigint) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+-- What is in a list is compared by a hash only where the planner sees the list.
+SET plan_cache_mode = force_custom_plan
+SET enable_nestloop = off
+SET jit = off
+AS $$
+DECLARE
+  at CONSTANT timestamptz := public.gov_now();
+  v_active text[];
+  v_ids uuid[];
+  v_refused uuid[];
+  v_moved bigint;
+  v_faults jsonb;
+BEGIN
+  -- One at a time, or a later event of a subject could overtake an earlier one.
+  PERFORM pg_advisory_xact_lock(hashtextextended('oneroof.events.promote', 0));
+  v_active := public.gov_events_active(ARRAY(
+    SELECT t.event_type FROM public.governance_event_type AS t
+    WHERE (p_type IS NULL OR t.event_type = p_type)
+      AND EXISTS (SELECT FROM public.governance_event AS h WHERE h.state = 'held' AND h.event_type = t.event_type)));
+  IF v_active = '{}' THEN
+    RETURN 0;
+  END IF;
+  v_ids := ARRAY(
+    SELECT h.event_id FROM unnest(v_active) AS t (event_type)
+    CROSS JOIN LATERAL (SELECT e.event_id, e.held_batch, e.held_place FROM public.governance_event AS e
+                        WHERE e.state = 'held' AND e.event_type = t.event_type ORDER BY e.held_batch, e.held_place LIMIT p_most) AS h
+    ORDER BY h.held_batch, h.held_place LIMIT p_most);
+  WITH types AS MATERIALIZED (
+    SELECT t.* FROM public.v_event_type AS t
+  ), picked AS MATERIALIZED (
+    SELECT h.event_id, h.event_type, t.event_stream, t.delivery_lane, t.default_severity, h.event -> 'payload' AS payload, x.*,
+           row_number() OVER (ORDER BY h.held_batch, h.held_place) AS place,
+           -- Held while its type was in no vocabulary, and so by other rules than it now has.
+           (SELECT min(left(k, 63)) FROM jsonb_object_keys(h.event -> 'payload') AS k WHERE k <> ALL (t.payload_keys)) AS fault
+    FROM public.governance_event AS h
+    JOIN types AS t ON t.event_type = h.event_type
+    CROSS JOIN LATERAL jsonb_to_record(h.event) AS x (subject_table text, subject_ref text, canonical_address text, severity text,
+      correlation_id text, occurred_at timestamptz)
+    WHERE h.event_id = ANY (v_ids)
+  ), moved AS (
+    UPDATE public.governance_event AS g
+    SET state = CASE WHEN p.fault IS NULL THEN 'emitted' ELSE 'refused' END, event = NULL, subject = NULL, held_batch = NULL, held_place = NULL,
+        emitted_at = CASE WHEN p.fault IS NULL THEN at END,
+        content_sha256 = CASE WHEN p.fault IS NULL
+          THEN public.gov_event_digest('governance'::text, p.event_type, p.subject_table, p.subject_ref, p.canonical_address,
+                                       'oneroof'::text, 'safe_metadata'::text, p.payload, p.occurred_at) END
+    FROM picked AS p WHERE g.event_id = p.event_id AND g.event_id = ANY (v_ids)
+  ), sent AS (
+    INSERT INTO public.event_outbox
+      (id, event_domain, event_type, event_stream, delivery_lane, event_severity, event_subject_table, event_subject_ref,
+       canonical_address, actor_ref, source_system, correlation_id, payload_classification, safe_payload, occurred_at, created_at)
+    SELECT p.event_id, 'governance', p.event_type, p.event_stream, p.delivery_lane, coalesce(p.severity, p.default_severity),
+           p.subject_table, p.subject_ref, p.canonical_address, 'oneroof', 'oneroof', p.correlation_id, 'safe_metadata', p.payload,
+           p.occurred_at, at + p.place * interval '1 microsecond'
+    FROM picked AS p WHERE p.fault IS NULL ORDER BY p.place
+  )
+  SELECT count(*), coalesce(array_agg(p.event_id) FILTER (WHERE p.fault IS NOT NULL), '{}'),
+         (SELECT jsonb_agg(f.b ORDER BY f.b ->> 'event_type')
+          FROM (SELECT jsonb_build_object('event_type', q.event_type,
+                                          'faults', jsonb_build_array(min(q.fault) || ': not a key of such events')) AS b
+                FROM picked AS q WHERE q.fault IS NOT NULL GROUP BY q.event_type) AS f)
+  INTO v_moved, v_refused, v_faults FROM picked AS p;
+  -- The host's rows have no key of ours but in their content: one read of the table.
+  UPDATE public.event_pending AS e
+  SET processed_at = at,
+      capture_payload = e.capture_payload || jsonb_build_object('state',
+        CASE WHEN e.capture_payload ->> 'event_id' = ANY (v_refused::text[]) THEN 'refused' ELSE 'promoted' END)
+  WHERE e.processed_at IS NULL AND e.actor_ref = 'oneroof' AND e.event_domain = 'governance' AND e.event_type_hint = ANY (v_active)
+    AND e.capture_payload ->> 'event_id' = ANY (v_ids::text[]);
+  IF v_faults IS NOT NULL THEN
+    PERFORM public.gov_finding_raise(
+      'input_invalid_schema'::text, ('gov_emit:' || (b ->> 'event_type'))::text,
+      format('an event %s is not a signal: %s', b ->> 'event_type', b -> 'faults' ->> 0)::text, b)
+    FROM jsonb_array_elements(v_faults) AS b;
+  END IF;
+  RETURN v_moved;
+END
+$$;

@@ -1,0 +1,53 @@
+-- The vocabulary of signals, which of them two people have activated, and what was emitted or is held (doc 41 §41.4, §41.9).
+
+CREATE TABLE public.governance_event_type (
+  event_type       text PRIMARY KEY CHECK (event_type ~ '^governance([.][a-z][a-z0-9_]*){2,}$' AND length(event_type) <= 200),
+  family           text NOT NULL,
+  event_stream     text NOT NULL,
+  delivery_lane    text NOT NULL CHECK (delivery_lane IN ('immediate', 'digest')),
+  default_severity text NOT NULL CHECK (default_severity IN ('info', 'low', 'medium', 'high', 'critical')),
+  owner_hint       text NOT NULL,
+  subject_table    text,
+  payload_keys     text[] NOT NULL CHECK (array_position(payload_keys, NULL) IS NULL),
+  description      text NOT NULL
+);
+COMMENT ON TABLE public.governance_event_type IS 'the types of signals that there are, and what each may carry; the host''s event_type_registry says which are active';
+COMMENT ON COLUMN public.governance_event_type.subject_table IS 'what a signal of this type is about, where that is always the same table (doc 41 §41.5)';
+COMMENT ON COLUMN public.governance_event_type.payload_keys IS 'all that a payload may have: addresses, refs and counts';
+
+CREATE TABLE public.governance_event_activation (
+  request_id     bigint NOT NULL REFERENCES public.governance_request,
+  event_type     text NOT NULL REFERENCES public.governance_event_type,
+  activated_at   timestamptz NOT NULL,
+  deactivated_at timestamptz,
+  deactivated_by text REFERENCES public.governance_person,
+  reason         text,
+  PRIMARY KEY (request_id, event_type)
+);
+COMMENT ON TABLE public.governance_event_activation IS 'the approval on which a type was made active, and who took it back';
+CREATE UNIQUE INDEX governance_event_activation_standing ON public.governance_event_activation (event_type) WHERE deactivated_at IS NULL;
+
+-- The key that neither event_outbox nor event_pending may have: an event is emitted, or held, once.
+CREATE SEQUENCE public.governance_event_batch AS bigint;
+CREATE TABLE public.governance_event (
+  event_id       uuid PRIMARY KEY,
+  event_type     text NOT NULL,
+  state          text NOT NULL CHECK (state IN ('held', 'emitted', 'refused', 'adopted')),
+  content_sha256 bytea,
+  held_batch     bigint,
+  held_place     bigint,
+  subject        text,
+  event          jsonb,
+  noted_at       timestamptz NOT NULL,
+  emitted_at     timestamptz,
+  CHECK ((state = 'held') = (event IS NOT NULL))
+);
+COMMENT ON TABLE public.governance_event IS 'every event that gov_emit has taken, once; what is held is here as it was given';
+COMMENT ON COLUMN public.governance_event.content_sha256 IS 'of the row in event_outbox, as it was written';
+COMMENT ON COLUMN public.governance_event.state IS 'adopted: emitted by an earlier installation';
+CREATE INDEX governance_event_held ON public.governance_event (event_type, held_batch, held_place) WHERE state = 'held';
+CREATE INDEX governance_event_held_subject ON public.governance_event (subject) WHERE state = 'held';
+
+INSERT INTO public.governance_finding_type (issue_type, bucket, severity, owner_hint, description) VALUES
+  ('handoff_unregistered_type', 'thiếu_quan_hệ', 'low', 'GOV-SIV', 'handoff signals are held, since their type is not registered and active'),
+  ('issue_event_gap', 'thiếu_quan_hệ', 'medium', 'GOV-SIV', 'signals are held, since their type is not registered and active');
