@@ -45,6 +45,7 @@ class Bed:
     server: EmbeddedServer
     folder: Path
     _numbers: Iterator[int] = field(default_factory=itertools.count)
+    _templates: set[str] = field(default_factory=set)
 
     @property
     def major(self) -> int:
@@ -64,10 +65,18 @@ class Bed:
                 )
             )
             yield name
+            # The server looks again after a tenth of a second if somebody is still on the way out.
+            left = "SELECT count(*) FROM pg_stat_activity WHERE datname = %s AND backend_type = 'client backend'"
+            for _ in range(25):
+                if admin.execute(left, (name,)).fetchone() == (0,):
+                    break
+                time.sleep(0.002)
             admin.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 
     def template(self, name: str, *, source: str, fill: Callable[[Connection], object]) -> str:
         """A database to copy from, made once per server however many processes ask."""
+        if name in self._templates:
+            return name
         with (self.folder / f"{name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             with connect(self.dsn("postgres")) as admin:
@@ -79,6 +88,7 @@ class Bed:
                     with connect(self.dsn(f"{name}_new")) as connection:
                         fill(connection)
                     admin.execute(sql.SQL("ALTER DATABASE {} RENAME TO {}").format(made, sql.Identifier(name)))
+        self._templates.add(name)
         return name
 
     def estate(self) -> str:

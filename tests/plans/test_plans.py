@@ -230,7 +230,9 @@ def fast_plan(connection: Connection, births: Source, *, since: str, frontier: i
     given = {**bounds.parameters(), **WHO, "since": since, "batch": BATCH, "done": "{}"}
     effects = sql.SQL("remembered AS ({}), put AS ({})").format(
         sql.SQL(queries("batch")["remembered"]),
-        sql.SQL(queries("batch")["inventory"]).format(upsert=sql.SQL(queries("batch")["upsert"])),
+        sql.SQL(queries("batch")["inventory"]).format(
+            upsert=sql.SQL(queries("batch")["upsert"]), input=sql.SQL(queries("batch")["input"])
+        ),
     )
     statement = sql.SQL(queries("batch")["apply"]).format(
         rows=tail.fast_rows(births, bounds, Range(part=DATED, after=None, upto=None)),
