@@ -16,6 +16,7 @@ $(STAMP): requirements.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
+	$(BIN)/python -m compileall -q src
 	@touch $@
 
 demo: $(STAMP) ## an embedded PostgreSQL, a simulated estate of a million objects, oneroof on top
