@@ -107,10 +107,32 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.nodeid.startswith(SLOW) or "lone_bed" in getattr(item, "fixturenames", ()):
             item.add_marker("slow")
     if not config.getoption("--soak"):
-        soak = [item for item in items if item.get_closest_marker("soak")]
-        if soak:
-            config.hook.pytest_deselected(items=soak)
-            items[:] = [item for item in items if item not in soak]
+        chosen = set(map(id, leave_to_soak(config, items)))
+        left = [item for item in items if id(item) not in chosen]
+        if left:
+            config.hook.pytest_deselected(items=left)
+            items[:] = [item for item in items if id(item) in chosen]
+
+
+def leave_to_soak(config: pytest.Config, items: list[pytest.Item]) -> list[pytest.Item]:
+    """What is run every time: on the newest PostgreSQL everything; on older ones the first case of each test, and
+    nothing that is about commands rather than the server.
+    """
+    newest, first = max(majors(config), default=0), set()
+    chosen = []
+    for item in items:
+        parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+        major = parameters.get("bed", parameters.get("lone_bed", newest))
+        kind = (item.nodeid.split("[")[0], major)
+        if item.get_closest_marker("soak") or (major != newest and (kind in first or is_newest_only(item))):
+            continue
+        first.add(kind)
+        chosen.append(item)
+    return chosen
+
+
+def is_newest_only(item: pytest.Item) -> bool:
+    return item.get_closest_marker("newest") is not None
 
 
 @pytest.fixture(scope="session")

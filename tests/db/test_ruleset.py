@@ -419,6 +419,7 @@ def test_the_tables_hold_no_nonsense(admin: Connection) -> None:
         admin.execute(insert)
 
 
+@pytest.mark.newest
 def test_the_whole_way_from_the_shell(installed_database: str, tmp_path: Path) -> None:
     """export, edit, import, diff, test, activate, approve; each as JSON too, and exit codes as promised."""
     viewer, approver = as_user(installed_database, "viewer"), as_user(installed_database, "approver")
@@ -449,6 +450,7 @@ def test_the_whole_way_from_the_shell(installed_database: str, tmp_path: Path) -
     assert "undecided: awaiting_ownership" in command("rules", "list", dsn=viewer).out
 
 
+@pytest.mark.newest
 def test_cases_that_come_out_otherwise_are_exit_1(installed_database: str, tmp_path: Path) -> None:
     """Each difference is printed; a file that is no file of cases is wrong usage."""
     file = tmp_path / "cases.json"

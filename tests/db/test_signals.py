@@ -153,6 +153,7 @@ def test_a_late_commit_is_waited_for(active: str) -> None:
         assert [each.subject_ref for each in read_all(admin)] == ["ENT-0-1", "ENT-0-2"]
 
 
+@pytest.mark.newest
 def test_types_and_limits(active: str) -> None:
     """--type names types, with *, and a near match where there is none; --limit ends, and the cursor goes on."""
     with connect(active) as admin:
@@ -286,6 +287,7 @@ def test_whoever_reads_goes_away(active: str) -> None:
     process.stderr.close()
 
 
+@pytest.mark.newest
 def test_the_whole_way_through_the_command_line(installed_database: str) -> None:
     """register, activate by two, held before and promoted after, tail, deactivate by one."""
     requester, approver = (as_user(installed_database, user) for user in ("requester", "approver"))

@@ -92,6 +92,7 @@ def test_a_source_that_changed_underneath_is_found(admin: Connection) -> None:
     assert "no table" in source.check(admin, added)[0]
 
 
+@pytest.mark.newest
 @pytest.mark.slow
 def test_sources_from_the_shell(installed_database: str) -> None:
     """add, list, check and remove, as a user types them; somebody without the right is refused."""

@@ -103,6 +103,7 @@ def test_a_database_that_is_older_than_the_certificate(admin: Connection, kept: 
     assert checked.scopes == []
 
 
+@pytest.mark.newest
 def test_the_commands(admin: Connection, kept: Certificate, installed_database: str, tmp_path: Path) -> None:
     """prove, verify and merge as a user calls them, with a key, a wrong key, an edit and a second database's."""
     key, other = Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate()

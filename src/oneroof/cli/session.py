@@ -23,7 +23,6 @@ from rich.table import Table
 from rich.text import Text
 
 from oneroof import config, db, migrate
-from oneroof.cli.log import logger
 from oneroof.cli.progress import Meter
 from oneroof.config import Settings
 from oneroof.embedded import EmbeddedServer
@@ -101,6 +100,9 @@ class Session:
 
     def log(self) -> Any:
         """What happens in a long run: a line for a person on a terminal, JSON lines for anything else."""
+        # It brings a tenth of all there is to load, and one command of many writes a log.
+        from oneroof.cli.log import logger
+
         return logger(self.error)
 
     def connect_installed(self) -> db.Connection:
