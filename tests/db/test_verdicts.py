@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -361,3 +362,22 @@ def test_a_group_whose_members_have_other_facts_is_counted_again(admin: Connecti
         admin.execute("UPDATE governance_candidate_state SET updated_at = now() WHERE source_key = '3'")
         (xid,) = one(admin, "SELECT pg_current_xact_id()::xid::text")
         assert one(admin, moved, (xid,)) == (0,)
+
+
+def test_findings_are_counted_again_while_others_write(admin: Connection, installed_database: str) -> None:
+    """What moved since the last count is known by its xid, however many transactions are open beyond it."""
+    made = inventory.make(admin)
+    admin.execute("INSERT INTO src SELECT n, now(), 'code ' || n, 'born' FROM generate_series(1, 20) AS n")
+    inventory.sweep(admin, made)
+    judging.judge(admin, made)
+    facts.count(admin, made)
+    counted = "SELECT min(counted_xid::text::bigint) FROM governance_class WHERE source_name = 'src'"
+    (before,) = one(admin, counted)
+    admin.execute("UPDATE governance_candidate_state SET facts_hash = facts_hash + 1 WHERE source_key = '3'")
+    with ExitStack() as stack:
+        for _ in range(5):
+            other = stack.enter_context(connect(installed_database))
+            stack.enter_context(other.transaction())
+            other.execute("SELECT pg_current_xact_id()")
+        facts.count(admin, made)
+        assert one(admin, counted)[0] > before

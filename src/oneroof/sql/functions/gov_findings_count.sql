@@ -6,7 +6,6 @@ LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-  v_next CONSTANT bigint := pg_snapshot_xmax(pg_current_snapshot())::text::bigint;
   v_horizon CONSTANT xid8 := pg_snapshot_xmin(pg_current_snapshot());
   v_classes text[];
   v_all bigint;
@@ -18,7 +17,7 @@ BEGIN
   -- Whatever was written by a transaction that was not over when it was last counted. An xid that is yet to come is of another cluster.
   SELECT array_agg(c.class) INTO v_classes
   FROM public.governance_class AS c
-  CROSS JOIN LATERAL (SELECT v_next - c.counted_xid::text::bigint AS past) AS d
+  CROSS JOIN LATERAL (SELECT age(c.counted_xid::xid) AS past) AS d
   WHERE c.source_name = p_source AND (c.counted_xid IS NULL OR d.past < 0 OR EXISTS (
     SELECT FROM public.governance_fact_set AS f
     WHERE f.source_name = p_source AND f.class = c.class
