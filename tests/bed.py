@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -67,10 +67,8 @@ class Bed:
             yield name
             # The server looks again after a tenth of a second if somebody is still on the way out.
             left = "SELECT count(*) FROM pg_stat_activity WHERE datname = %s AND backend_type = 'client backend'"
-            for _ in range(25):
-                if admin.execute(left, (name,)).fetchone() == (0,):
-                    break
-                time.sleep(0.002)
+            with suppress(AssertionError):
+                eventually(lambda: admin.execute(left, (name,)).fetchone() == (0,), what="all to leave", seconds=0.1)
             admin.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 
     def template(self, name: str, *, source: str, fill: Callable[[Connection], object]) -> str:

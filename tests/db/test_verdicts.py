@@ -370,8 +370,9 @@ def test_findings_are_counted_again_while_others_write(admin: Connection, instal
     admin.execute("INSERT INTO src SELECT n, now(), 'code ' || n, 'born' FROM generate_series(1, 20) AS n")
     inventory.sweep(admin, made)
     judging.judge(admin, made)
+    settle(admin)
     facts.count(admin, made)
-    counted = "SELECT min(counted_xid::text::bigint) FROM governance_class WHERE source_name = 'src'"
+    counted = "SELECT max(xmin::text::bigint) FROM governance_class WHERE source_name = 'src'"
     (before,) = one(admin, counted)
     admin.execute("UPDATE governance_candidate_state SET facts_hash = facts_hash + 1 WHERE source_key = '3'")
     with ExitStack() as stack:
