@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import random
+import time
 
 from psycopg import sql
 
@@ -102,8 +103,10 @@ def run_out(admin: Connection) -> None:
 
 def until_idle(worker: Worker) -> None:
     for _ in range(500):
-        if worker.run_once().idle:
+        step = worker.run_once()
+        if step.idle:
             return
+        time.sleep(step.rest)
     raise AssertionError("500 steps and no end")
 
 

@@ -67,19 +67,17 @@ def noting_duplicates(rows: sql.Composed) -> sql.Composed:
     return sql.SQL(queries("batch")["duplicates"]).format(rows=rows)
 
 
-def applying(
-    source: Source, rows: sql.Composed, *, effect: str | None = None, counts: sql.Composable = EVERY
-) -> sql.Composed:
-    """Do what rows of this kind of source do, and remember the versions; `effect` stands in for the usual one."""
-    put = sql.SQL(effect or queries("batch")[source.source_kind]).format(
-        upsert=sql.SQL(queries("batch")["upsert"]), input=sql.SQL(queries("batch")["input"])
-    )
-    return _effective(rows, put, counts)
-
-
 def staging(rows: sql.Composed, *, counts: sql.Composable = EVERY) -> sql.Composed:
     """Put bare rows aside that cannot be applied, and remember them like any other."""
-    return _effective(rows, sql.SQL(queries("batch")["staged"]).format(), counts)
+    return effective(rows, sql.SQL("put AS ({})").format(sql.SQL(queries("batch")["staged"]).format()), counts=counts)
+
+
+def effective(rows: sql.Composed, effects: sql.Composable, *, counts: sql.Composable = EVERY) -> sql.Composed:
+    """Remember the versions of rows and do something with them: table expressions, the last of which is `put`."""
+    remembered = sql.SQL("remembered AS ({})").format(sql.SQL(queries("batch")["remembered"]))
+    return sql.SQL(queries("batch")["apply"]).format(
+        rows=rows, effects=sql.SQL(", ").join([remembered, effects]), counts=counts
+    )
 
 
 def put(connection: Connection, source: Source, statement: bytes, parameters: dict[str, Any]) -> int:
@@ -96,11 +94,6 @@ def apply(connection: Connection, source: Source, statement: bytes, parameters: 
 
 def _judged(rows: sql.Composed) -> sql.Composed:
     return sql.SQL(queries("batch")["judged"]).format(rows=rows)
-
-
-def _effective(rows: sql.Composed, put: sql.Composed, counts: sql.Composable) -> sql.Composed:
-    effects = sql.SQL("remembered AS ({}), put AS ({})").format(sql.SQL(queries("batch")["remembered"]), put)
-    return sql.SQL(queries("batch")["apply"]).format(rows=rows, effects=effects, counts=counts)
 
 
 def _given(source: Source, parameters: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from psycopg import sql
 
-from oneroof.source import Source
+from oneroof.source import REGISTER, Source
 
 SHORT = ("smallint", "integer", "bigint", "uuid")
 
@@ -39,9 +39,7 @@ def is_own(source: Source) -> sql.Composable:
 
 def candidate_key(source: Source) -> sql.Composable:
     """coalesce(canonical_address, collection ‖ ':' ‖ code) (doc 39 §39.4); source and key where it has neither."""
-    kind = class_of(source)
-    ref = text(source.ref_column) if source.ref_column else key_text(source)
-    built = sql.SQL("coalesce({}, '') || ':' || coalesce({}, '')").format(kind, ref)
+    built = sql.SQL("coalesce({}, '') || ':' || coalesce({}, '')").format(class_of(source), ref(source))
     # Columns of different collations have none in common, and nothing of ours depends on the host's.
     return sql.SQL('coalesce({}, {}) COLLATE "default"').format(text(source.address_column), built)
 
@@ -65,9 +63,29 @@ def facts_hash(source: Source) -> sql.Composable:
 
 
 def fact_names(source: Source) -> list[str]:
-    """Whatever a judgement may depend on, each column once: grouping, facts, class and grain."""
+    """Whatever a judgement may depend on, each column once: grouping, facts, class and grain. In a register every
+    column but the timestamp, where no facts are named.
+    """
+    if source.source_kind == REGISTER and not source.fact_columns:
+        return sorted(name for name in source.types if name != source.timestamp_column)
     parts = [*source.group_columns, *source.fact_columns, source.class_column, source.grain_column]
     return list(dict.fromkeys(name for name in parts if name is not None))
+
+
+def part_names(source: Source) -> list[str]:
+    """What a handoff may say of a row: its facts, and who made it what it is (doc 32 §7)."""
+    names = [*fact_names(source), source.system_column, source.actor_column]
+    return list(dict.fromkeys(name for name in names if name is not None))
+
+
+def parts(source: Source) -> sql.Composable:
+    """The values of these columns as an array of texts, which costs little for every row and is read for few."""
+    return sql.SQL("ARRAY[{}]::text[]").format(sql.SQL(", ").join(map(text, part_names(source))))
+
+
+def ref(source: Source) -> sql.Composable:
+    """What a row is called: its object's name, else its key."""
+    return text(source.ref_column) if source.ref_column else key_text(source)
 
 
 def class_of(source: Source) -> sql.Composable:

@@ -13,6 +13,7 @@ from typing import Literal
 from oneroof import __version__, migrate, substrate
 from oneroof.db import NEWEST, Connection, Server, inspect, queries, transaction
 from oneroof.errors import OneroofError
+from oneroof.source import REGISTER
 
 Verdict = Literal["ok", "note", "warn", "fail"]
 
@@ -168,17 +169,17 @@ def _installed(connection: Connection) -> bool:
     return bool(readable)
 
 
-def _followed(connection: Connection) -> list[tuple[str, str, str | None, list[str]]]:
-    """Each source with its table, timestamp and key: what is registered, or what would be on a host without oneroof."""
+def _followed(connection: Connection) -> list[tuple[str, str, str | None, list[str], str | None]]:
+    """Each source with its table, timestamp, key and kind: what is registered, or what would be without oneroof."""
     (registered,) = connection.execute(queries("doctor")["registered"]).fetchone() or (False,)
     if registered:
-        return [(name, table, at, key) for name, table, at, key in connection.execute(queries("doctor")["sources"])]
-    return [(t.name, f"public.{t.name}", t.timestamp, list(t.key)) for t in substrate.tables() if t.is_source]
+        return [tuple(row) for row in connection.execute(queries("doctor")["sources"])]
+    return [(t.name, f"public.{t.name}", t.timestamp, list(t.key), None) for t in substrate.tables() if t.is_source]
 
 
 def guarantees(connection: Connection) -> Iterator[Guarantee]:
     """What each source can have, judged for whoever will read it."""
-    for name, table, timestamp, key in _followed(connection):
+    for name, table, timestamp, key, played in _followed(connection):
         wanted = [column for column in (timestamp, *key) if column is not None]
         given = {"table": table, "columns": wanted, "key": key}
         row = connection.execute(queries("doctor")["source"], given).fetchone()
@@ -186,6 +187,8 @@ def guarantees(connection: Connection) -> Iterator[Guarantee]:
             yield Guarantee(name, "none", "the table is missing", None)
             continue
         kind, access, row_security, bypass, persistence, odd_leaves, index, unique = row
+        if played == REGISTER:
+            index = index or "none needed, a register is read whole"
         match kind:
             case "r" | "p" if persistence == "u":
                 yield Guarantee(name, "reconciled", "an unlogged table is emptied by a crash", index, unique)

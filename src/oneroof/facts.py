@@ -56,6 +56,14 @@ def refresh(connection: Connection) -> int:
     return int(one(connection, queries("facts")["refresh"])[0])
 
 
+def absorb(connection: Connection, *, most: int) -> tuple[int, int]:
+    """Take marks of groups in which something changed, in a storm no more than so many, so that they are judged again;
+    how many, and how many are left.
+    """
+    taken, left = one(connection, queries("facts")["absorb"], {"most": most})
+    return int(taken), int(left)
+
+
 def call(connection: Connection, what: str, source: Source, *, most: int) -> int:
     """Do one of the steps that the database does by itself: mark, apply, spread, expire or tell; how many that was."""
     return int(one(connection, queries("facts")[what], {"source": source.source_name, "most": most})[0])

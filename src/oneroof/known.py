@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from oneroof.tail import EPOCH
 
@@ -27,3 +27,44 @@ class Known:
     def after(self, horizon: int, xids: list[int]) -> Known:
         """After a pass that began when everybody below the horizon was finished, and met rows of some."""
         return Known(below=horizon, others=frozenset(xid for xid in self.others.union(xids) if xid >= horizon))
+
+
+@dataclass(slots=True)
+class Glance:
+    """The fast lane's pass: where it began, where it is, where the next one has to begin, and what it need not look at.
+
+    `beyond` is the latest xid that was remembered when the pass began, or that the walk added.
+    """
+
+    since: str | None = field(default=None, init=False)
+    at: list[str] | None = field(default=None, init=False)
+    known: Known = field(default_factory=Known, init=False)
+    beyond: int | None = field(default=None, init=False)
+    _next_since: str | None = field(default=None, init=False)
+    _is_noted: bool = field(default=False, init=False)
+    _found_any: bool = field(default=True, init=False)
+
+    @property
+    def is_noting(self) -> bool:
+        """Whether it has to be noted, before rows are read, when the oldest open transaction began: whatever is still
+        to commit began then or later. Where the pass before found nothing, this one may begin where that did.
+        """
+        return self.at is None and self._found_any and not self._is_noted
+
+    def note(self, oldest: str | None) -> None:
+        """The oldest open transaction began then."""
+        self._next_since, self._is_noted = oldest, True
+
+    def go_on(self, mark: list[str] | None, *, read: int, is_full: bool, horizon: int, xids: list[int]) -> None:
+        """After a batch of so many rows: from its last row on, or with the next pass."""
+        self._found_any = read > 0
+        if mark is not None:
+            self.at = mark
+            return
+        whole, self.at = self.at is None and not is_full, None
+        since = self._next_since if self._is_noted else self.since
+        if whole and since is not None and self.since is not None and since >= self.since:
+            self.known = self.known.after(horizon, xids)
+        else:
+            self.known = Known()
+        self.since, self._is_noted = since, False

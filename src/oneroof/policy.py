@@ -41,6 +41,12 @@ class Policy:
     lock_wait_limit: int
     replication_lag_limit: int
     error_limit: float
+    coalesce_window: float
+    digest_after: int
+    digest_interval: float
+    heartbeat_interval: float
+    storm_share: float
+    storm_changes: int
 
     @property
     def is_paused(self) -> bool:

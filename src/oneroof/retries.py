@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from oneroof import batch, retry, tail
+from oneroof import batch, handoff, retry, tail
 from oneroof.db import Connection
 from oneroof.errors import OneroofError
 from oneroof.lease import Lease
@@ -57,7 +57,8 @@ class Retries:
         rows = tail.item_rows(self.source)
         if self.anew:
             return batch.put(connection, self.source, batch.reseeding(rows).as_bytes(None), given)
-        return batch.apply(connection, self.source, batch.applying(self.source, rows).as_bytes(None), given).written
+        given = {**given, "again": False, "started": None, "window": handoff.WINDOW}
+        return batch.apply(connection, self.source, handoff.applying(self.source, rows).as_bytes(None), given).written
 
     def _fail(self, connection: Connection, error: OneroofError) -> Step:
         retry.fail(connection, list(self._due(connection)), error)

@@ -19,6 +19,9 @@ from oneroof.errors import OneroofError, Refused
 
 INVENTORY = "inventory"
 CHANGELOG = "changelog"
+REGISTER = "register"
+# Tables of our own that are followed like the host's: who answers for what, what is excused, what is judged by.
+_OWN = {"governance_object_ownership", "governance_exception", "governance_ruleset"}
 _KEY_TYPES = {"smallint", "integer", "bigint", "uuid", "text", "character varying"}
 _TIMESTAMP_TYPES = {"timestamp with time zone", "timestamp without time zone", "date"}
 _NAME = 'a name as in SQL: births, app.births, "Odd Name"'
@@ -44,6 +47,8 @@ class Source:
     types: dict[str, str]
     own_column: str | None = None
     own_prefix: str | None = None
+    system_column: str | None = None
+    actor_column: str | None = None
     is_trusted: bool = False
     in_index_order: bool = False
     key_is_unique: bool = False
@@ -62,6 +67,8 @@ class Source:
             self.ref_column,
             self.grain_column,
             self.own_column,
+            self.system_column,
+            self.actor_column,
         )
         return [*(c for c in single if c is not None), *self.key_columns, *self.group_columns, *self.fact_columns]
 
@@ -166,7 +173,7 @@ def remove(connection: Connection, name: str) -> Source:
     """Forget a source and how far its workers were; its candidates stay until the audit has looked at them."""
     source = find(connection, name)
     with transaction(connection, doing=f"removing the source {name}"):
-        if name not in {table.name for table in substrate.tables()}:
+        if name not in _OWN.union(table.name for table in substrate.tables()):
             for role in _READERS:
                 connection.execute(sql.SQL("REVOKE SELECT ON {} FROM {}").format(source.table, sql.Identifier(role)))
         connection.execute("SET LOCAL ROLE oneroof_owner")
@@ -208,7 +215,7 @@ def _problems(source: Source, shape: Shape) -> Iterator[Refused]:
     kinds = {"v": "a view", "m": "a materialized view", "f": "a foreign table", "S": "a sequence", "i": "an index"}
     if shape.schema_name in ("pg_catalog", "information_schema", "pg_toast"):
         yield Refused(f"{name} is a system table and cannot be tailed")
-    elif shape.is_ours:
+    elif shape.is_ours and source.source_name not in _OWN:
         yield Refused(f"{name} is oneroof's own and cannot be tailed")
     elif shape.kind not in ("r", "p"):
         what = kinds.get(shape.kind, "not a table")
@@ -230,5 +237,5 @@ def _problems(source: Source, shape: Shape) -> Iterator[Refused]:
     dated = source.timestamp_column
     if dated is not None and shape.columns[dated] not in _TIMESTAMP_TYPES:
         yield Refused(f"{dated} of {name} is {shape.columns[dated]}, not a timestamp or a date")
-    if source.source_kind not in (INVENTORY, CHANGELOG):
-        yield Refused(f"a source is an {INVENTORY} or a {CHANGELOG}, not {source.source_kind!r}")
+    if source.source_kind not in (INVENTORY, CHANGELOG, REGISTER):
+        yield Refused(f"a source is an {INVENTORY}, a {CHANGELOG} or a {REGISTER}, not {source.source_kind!r}")

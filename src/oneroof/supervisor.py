@@ -157,7 +157,8 @@ class Supervisor:
                     self._planned = float("-inf")
                     self._activity += 1
             return sweep
-        interval = self._control.policies[duty.worker].sweep_interval
+        policy = self._control.policies[duty.worker]
+        interval = policy.sweep_interval
         if duty.worker == input_gate.NAME:
             return InputGate(connection, duty.source, held, batch=batch)
         if duty.worker == candidate_scan.NAME:
@@ -167,7 +168,10 @@ class Supervisor:
             return FullAudit(connection, duty.source, held, batch=batch, interval=interval, at_once=self.named)
         # Idle is only who has closed a whole window in this run; after it the usual interval is good enough.
         at_once = self.mode == "until idle"
-        return HandoffIntake(connection, duty.source, held, batch=batch, sweep_interval=interval, at_once=at_once)
+        window = f"{policy.coalesce_window} seconds"
+        return HandoffIntake(
+            connection, duty.source, held, batch=batch, sweep_interval=interval, at_once=at_once, window=window
+        )
 
     def _told(self, report: Report) -> None:
         with self._lock:

@@ -28,6 +28,8 @@ from oneroof.columns import (
     key_mark,
     key_text,
     named,
+    parts,
+    ref,
     text,
 )
 from oneroof.source import Source
@@ -104,7 +106,8 @@ def rows(
     return sql.SQL(
         """SELECT {key} AS source_key, {mark} AS key_mark, {ts} AS ts_text, {ts_value} AS ts, {believed} AS believed,
        s.xmin AS source_version, {xid} AS row_xid, {own} AS own, ROW({keys}) AS place,
-       {candidate} AS candidate_key, {group} AS group_key, {grain} AS grain, {facts} AS facts_hash
+       {candidate} AS candidate_key, {group} AS group_key, {grain} AS grain, {facts} AS facts_hash,
+       {parts} AS parts, {ref} AS ref
 FROM {table} AS s
 WHERE {where} {order} {limit}"""
     ).format(
@@ -120,6 +123,8 @@ WHERE {where} {order} {limit}"""
         group=nothing if bare else group_key(source),
         grain=nothing if bare else grain(source),
         facts=sql.SQL("NULL::bigint") if bare else facts_hash(source),
+        parts=sql.SQL("NULL::text[]") if bare else parts(source),
+        ref=nothing if bare else ref(source),
         table=source.table,
         where=where,
         order=order or sql.SQL(""),

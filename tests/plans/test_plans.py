@@ -17,7 +17,7 @@ import pytest
 from psycopg import sql
 
 from bed import Bed, connect, eventually
-from oneroof import batch, cursor, ranges, source, tail
+from oneroof import batch, cursor, handoff, ranges, source, tail
 from oneroof.db import Connection, one, queries, transaction
 from oneroof.source import Source
 from oneroof.tail import DATED, SLOTS, UNDATED, Bounds, Range
@@ -228,17 +228,8 @@ def test_a_window_with_nothing_in_it_writes_nothing_and_sorts_nothing(connection
 def fast_plan(connection: Connection, births: Source, *, since: str, frontier: int) -> Plan:
     bounds = Bounds(frontier=frontier, horizon=None)
     given = {**bounds.parameters(), **WHO, "since": since, "batch": BATCH, "done": "{}"}
-    effects = sql.SQL("remembered AS ({}), put AS ({})").format(
-        sql.SQL(queries("batch")["remembered"]),
-        sql.SQL(queries("batch")["inventory"]).format(
-            upsert=sql.SQL(queries("batch")["upsert"]), input=sql.SQL(queries("batch")["input"])
-        ),
-    )
-    statement = sql.SQL(queries("batch")["apply"]).format(
-        rows=tail.fast_rows(births, bounds, Range(part=DATED, after=None, upto=None)),
-        effects=effects,
-        counts=batch.EVERY,
-    )
+    rows = tail.fast_rows(births, bounds, Range(part=DATED, after=None, upto=None))
+    statement = handoff.applying(births, rows)
     return explain(connection, statement, {"scope": "birth_registry", "ruleset": batch.NO_RULESET, **given})
 
 

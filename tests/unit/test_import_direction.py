@@ -50,7 +50,7 @@ LAYERS = (
         "oneroof.matches",
         "oneroof.watch",
     },
-    {"oneroof.tail", "oneroof.fingerprint", "oneroof.signals"},
+    {"oneroof.tail", "oneroof.fingerprint", "oneroof.handoff", "oneroof.signals"},
     {
         "oneroof.facts",
         "oneroof.known",

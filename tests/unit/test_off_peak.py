@@ -30,6 +30,12 @@ def policy(begin: time | None, end: time | None) -> Policy:
         lock_wait_limit=5,
         replication_lag_limit=1,
         error_limit=0.5,
+        coalesce_window=1.0,
+        digest_after=10,
+        digest_interval=300.0,
+        heartbeat_interval=300.0,
+        storm_share=0.5,
+        storm_changes=10_000,
     )
 
 

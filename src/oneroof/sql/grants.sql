@@ -110,6 +110,11 @@ GRANT EXECUTE ON FUNCTION public.gov_snapshot_take(text, text, jsonb) TO oneroof
 GRANT INSERT, UPDATE, DELETE ON public.governance_audit_facts, public.governance_audit_count TO oneroof_worker;
 GRANT SELECT ON public.governance_vanishing TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_console;
 
+GRANT SELECT ON public.governance_handoff_map, public.governance_handoff, public.governance_group_mark, public.governance_register_row
+  TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_console;
+GRANT INSERT, UPDATE ON public.governance_register_row TO oneroof_worker;
+GRANT EXECUTE ON FUNCTION public.gov_handoff_take(text, boolean, jsonb), public.gov_handoffs_absorb(bigint) TO oneroof_worker;
+
 GRANT SELECT ON public.governance_certificate, public.v_governance_books, public.v_governance_group
   TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_console;
 GRANT EXECUTE ON FUNCTION public.gov_certificate_store(jsonb) TO oneroof_worker, oneroof_operator;

@@ -22,6 +22,8 @@ BATCH = 5_000
 SWEEP_INTERVAL = 10.0
 # How many findings to tell in one transaction.
 FINDINGS = 200
+# In a storm: how many marks of groups to take at once, and the seconds in which other work has its turn.
+MARKS, THROTTLE = 10, 0.5
 # Seconds for which findings wait for verdicts that are about to change, and between two looks.
 PATIENCE, REST = 5.0, 0.05
 
@@ -43,13 +45,17 @@ class CandidateScan:
     _counted: float = field(default=float("-inf"), init=False)
     _has_moved: bool = field(default=True, init=False)
     _put_off: float | None = field(default=None, init=False)
+    _throttled: float = field(default=0.0, init=False)
+    _left: int = field(default=0, init=False)
 
     @property
     def name(self) -> str:
         return self.source.source_name
 
     def run_once(self) -> Step:
-        """Some dirty candidates; then members of what was judged anew; then what is too old."""
+        """Marks of groups, by themselves, since whoever marks waits for it; then some dirty candidates; then members of
+        what was judged anew; then what is too old.
+        """
         step, self.run = fenced(
             self.connection, self.lease, self._batch, worker=NAME, source=self.name, doing=f"scanning {self.name}"
         )
@@ -57,13 +63,19 @@ class CandidateScan:
 
     def _batch(self, here: Cursor) -> tuple[Step, Run]:
         moved = 0
+        if time.monotonic() >= self._throttled:
+            taken, self._left = facts.absorb(self.connection, most=MARKS)
+            self._throttled = time.monotonic() + THROTTLE if self._left else 0.0
+            if taken:
+                self._refreshed = float("-inf")
+                return MOVED, self.run
         if self._is_due(self._refreshed):
             moved = facts.refresh(self.connection)
             self._refreshed = time.monotonic()
         judged = facts.judge(self.connection, self.source)
         done = self._first_of("apply", "spread", "expire")
         if not (moved or judged or done):
-            return self._findings(), self.run
+            return (Step(0, 0, idle=False, rest=REST) if self._left else self._findings()), self.run
         run = replace(self.run, batch_count=self.run.batch_count + 1, rows_seen=self.run.rows_seen + done)
         cursor.advance(self.connection, here, at=None, seen=done, written=done, watermark=None, summary=run.summary())
         self._has_moved = True

@@ -16,16 +16,16 @@ from typing import Any
 from psycopg import errors as pg
 from psycopg import sql
 
-from oneroof import batch, cursor, strip, tail
+from oneroof import batch, cursor, handoff, strip, tail
 from oneroof.batch import Applied, Statements
 from oneroof.cursor import Cursor, Ground, Horizon, Pruned
 from oneroof.db import Connection, one, queries
 from oneroof.errors import OneroofError
-from oneroof.known import Known
+from oneroof.known import Glance, Known
 from oneroof.lease import Lease
 from oneroof.retries import Retries
 from oneroof.retry import describe
-from oneroof.source import INVENTORY, Source
+from oneroof.source import INVENTORY, REGISTER, Source
 from oneroof.tail import DATED, FARTHEST, SLOTS, Bounds, Range
 from oneroof.width import Width
 from oneroof.worker import MOVED, NOTHING, Run, Step, fenced, isolating
@@ -62,9 +62,12 @@ class HandoffIntake:
     sweep_interval: float = SWEEP_INTERVAL
     at_once: bool = False
     effect: str | None = None
+    window: str = handoff.WINDOW
     pressed: bool = False
     is_hot: bool = False
     has_news: bool = field(default=False, init=False)
+    # For how many seconds nothing can be new: without a fast lane, until the next pass.
+    calm: float = field(default=0.0, init=False)
     windows_closed: int = field(default=0, init=False)
     run: Run = field(default_factory=Run, init=False)
     _draft: Run = field(default_factory=Run, init=False)
@@ -81,16 +84,9 @@ class HandoffIntake:
     _turn: int = field(default=0, init=False)
     _batches: int = field(default=0, init=False)
     _pass_seconds: float = field(default=0.0, init=False)
-    # The fast lane's pass: where it began, where it is, and where the next one has to begin.
-    _since: str | None = field(default=None, init=False)
-    _at: list[str] | None = field(default=None, init=False)
-    _next_since: str | None = field(default=None, init=False)
-    _noted: bool = field(default=False, init=False)
-    _found_any: bool = field(default=True, init=False)
-    _known: Known = field(default_factory=Known, init=False)
-    # The latest xid that is remembered; and of those that were when the fast lane's pass began, or that the walk added.
+    _glance: Glance = field(default_factory=Glance, init=False)
+    # The latest xid that is remembered.
     _remembered: int | None = field(default=None, init=False)
-    _beyond: int | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self._width = Width(most=self.batch)
@@ -150,7 +146,7 @@ class HandoffIntake:
             step = fenced(self.connection, self.lease, drafted, **who, overlap=overlap)
         except BaseException:
             # Whether it was kept is not known; nor is then what the lane knew.
-            self._known, self._beyond = Known(), self._remembered
+            self._glance.known, self._glance.beyond = Known(), self._remembered
             raise
         self.run = self._draft
         return step
@@ -159,6 +155,7 @@ class HandoffIntake:
         """Whatever is new by its timestamp; and see whether a window is open or due."""
         horizon = cursor.read_horizon(self.connection, here)
         self._window, self._has_due = here.window_horizon is not None, here.has_due
+        self.calm = 0.0 if self._is_fast else max(0.0, self.sweep_interval - here.rested)
         if here.frontier is None and here.window_horizon is None:
             if here.phase == "reconciling":
                 return self._open(here, horizon, phase="reconciling", full=True)
@@ -185,7 +182,11 @@ class HandoffIntake:
         return done.gone > 0
 
     def _start(self, here: Cursor, horizon: Horizon) -> Step:
-        """An inventory goes on from where its first sweep closed; a change log starts now."""
+        """An inventory goes on from where its first sweep closed; a change log starts now, and a register when it has
+        been looked at once.
+        """
+        if self.source.source_kind == REGISTER:
+            return self._open(here, horizon, phase="seeding", full=True)
         ground = cursor.read_ground(self.connection, self.source)
         frontier, identity, leaves = horizon.xid, horizon.identity, ground.leaves
         if self.source.source_kind == INVENTORY:
@@ -209,22 +210,21 @@ class HandoffIntake:
     def _newest(self, here: Cursor, poison: OneroofError | None) -> Applied | None:
         if not self._is_fast:
             return None
+        look = self._glance
         if self._overlap is not None:
-            # Noted before the rows are read: whatever is still to commit began at this moment or later. Where the pass
-            # before found nothing, this one may as well begin where that did.
-            self._next_since, self._noted = here.oldest, True
-        if self._since is None:
-            (self._since,) = one(self.connection, queries("cursor")["since"], {**self._who(), "overlap": OVERLAP})
+            look.note(here.oldest)
+        if look.since is None:
+            (look.since,) = one(self.connection, queries("cursor")["since"], {**self._who(), "overlap": OVERLAP})
         # During a full pass F counts for nothing; everything below H is that pass's business.
         full = (here.window_at or {}).get("full")
         frontier = here.window_horizon if full else here.frontier
-        bounds = Bounds(frontier=max(frontier or 0, self._known.below), horizon=None)
+        bounds = Bounds(frontier=max(frontier or 0, look.known.below), horizon=None)
         size = 1 if poison else self._width.now
-        stretch = Range(part=DATED, after=self._at, upto=None)
-        given = {**bounds.parameters(), **stretch.parameters(), "since": self._since, "batch": size, "keep": 0}
-        if self._at is None:
-            self._beyond = self._latest_remembered(here)
-        given |= {"done": self._known.text, "beyond": self._beyond}
+        stretch = Range(part=DATED, after=look.at, upto=None)
+        given = {**bounds.parameters(), **stretch.parameters(), "since": look.since, "batch": size, "keep": 0}
+        if look.at is None:
+            look.beyond = self._latest_remembered(here)
+        given |= {"done": look.known.text, "beyond": look.beyond}
         bare = poison is not None
         statement = self._statements.get(
             "fast",
@@ -235,25 +235,17 @@ class HandoffIntake:
             compose=lambda: self._effect(tail.fast_rows(self.source, bounds, stretch, bare=bare), bare),
         )
         done = self._apply(here, statement, given, poison=poison, at=here.window_at, full=False)
-        self._found_any = done.read > 0
-        whole = self._at is None and done.read < size
+        mark = None
         if done.read == size and done.mark_ts is not None and done.mark_key is not None:
             keys = [done.mark_key] if len(self.source.key_columns) == 1 else json.loads(done.mark_key)
-            self._at = [done.mark_ts, *map(str, keys)]
-            return done
-        since, self._at = self._next_since if self._noted else self._since, None
-        if whole and since is not None and self._since is not None and since >= self._since:
-            self._known = self._known.after(here.horizon, done.xids)
-        else:
-            self._known = Known()
-        self._since, self._noted = since, False
+            mark = [done.mark_ts, *map(str, keys)]
+        look.go_on(mark, read=done.read, is_full=done.read == size, horizon=here.horizon, xids=done.xids)
         return done
 
     @property
     def _overlap(self) -> str | None:
         """How far back to look for the oldest transaction, where the fast lane has to note when it began."""
-        noting = self._is_fast and self._at is None and self._found_any and not self._noted
-        return OVERLAP if noting else None
+        return OVERLAP if self._is_fast and self._glance.is_noting else None
 
     @property
     def _is_fast(self) -> bool:
@@ -309,15 +301,18 @@ class HandoffIntake:
             bounds.shape,
             bare,
             full,
+            here.phase,
             self._are_births,
-            compose=lambda: self._effect(tail.tid_rows(self.source, bounds, bare=bare), bare, full=full),
+            compose=lambda: self._effect(
+                tail.tid_rows(self.source, bounds, bare=bare), bare, full=full, first=here.phase == "seeding"
+            ),
         )
         # A full pass may be over a million rows that change nothing; of those below H it needs no memory.
         keep = here.window_horizon if full else 0
         given = {**bounds.parameters(), **piece.parameters(), "keep": keep, "past": at.get("past")}
         given["beyond"] = self._latest_remembered(here)
         done = self._apply(here, statement, given, poison=poison, at=at, full=full)
-        self._beyond = self._remembered
+        self._glance.beyond = self._remembered
         return Step(seen=done.read, written=done.written, idle=False)
 
     def _again(self, here: Cursor, at: dict[str, Any], ground: Ground) -> Step:
@@ -327,12 +322,12 @@ class HandoffIntake:
         cursor.place(self.connection, here, at, metadata={"leaves": ground.leaves})
         return MOVED
 
-    def _effect(self, rows: sql.Composed, bare: bool, *, full: bool = False) -> sql.Composed:
-        counts = self._news() if full else batch.EVERY
+    def _effect(self, rows: sql.Composed, bare: bool, *, full: bool = False, first: bool = False) -> sql.Composed:
+        counts = sql.SQL("false") if first else self._news() if full else batch.EVERY
         if bare:
             return batch.staging(rows, counts=counts)
-        effect = queries("batch")["born"] if self._are_births else self.effect
-        return batch.applying(self.source, rows, effect=effect, counts=counts)
+        how = handoff.BORN if self._are_births else handoff.SEEN if first else None
+        return handoff.applying(self.source, rows, how=how, effect=self.effect, counts=counts)
 
     def _news(self) -> sql.Composable:
         """In a full pass over rows that were counted before: those behind the watermark that was reached by then."""
@@ -352,9 +347,9 @@ class HandoffIntake:
         full: bool,
     ) -> Applied:
         failed = {} if poison is None else describe(poison)
-        done = batch.apply(
-            self.connection, self.source, statement, {**given, **self._who(), "cursor": here.cursor_id, **failed}
-        )
+        given = {**given, **self._who(), "cursor": here.cursor_id, **failed}
+        given |= {"again": full, "started": here.metadata.get("started"), "window": self.window}
+        done = batch.apply(self.connection, self.source, statement, given)
         self._remembered = max([self._remembered or 0, *done.xids])
         inventory = self.source.source_kind == INVENTORY and self.effect is None
         if done.read:

@@ -36,7 +36,9 @@ BEGIN
         off_peak_to = after.off_peak_to, sweep_interval = after.sweep_interval, lease_ttl = after.lease_ttl,
         attempts = after.attempts, backoff_first = after.backoff_first, backoff_most = after.backoff_most,
         dlq_limit = after.dlq_limit, lag_limit = after.lag_limit, lock_wait_limit = after.lock_wait_limit,
-        replication_lag_limit = after.replication_lag_limit, error_limit = after.error_limit
+        replication_lag_limit = after.replication_lag_limit, error_limit = after.error_limit,
+        coalesce_window = after.coalesce_window, digest_after = after.digest_after, digest_interval = after.digest_interval,
+        heartbeat_interval = after.heartbeat_interval, storm_share = after.storm_share, storm_changes = after.storm_changes
     WHERE worker_name = p_worker;
   EXCEPTION WHEN check_violation THEN
     GET STACKED DIAGNOSTICS broken = CONSTRAINT_NAME;

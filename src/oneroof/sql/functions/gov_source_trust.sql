@@ -1,10 +1,15 @@
--- Let the rows of a source count (doc 32 §7), on an approval just given.
+-- Let the rows of a source count (doc 32 §7), on an approval just given: what it has handed off meanwhile is acted on now.
 CREATE OR REPLACE FUNCTION public.gov_source_trust(p_source text) RETURNS void
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
   UPDATE public.governance_source SET trusted_at = public.gov_now() WHERE source_name = p_source;
+  INSERT INTO public.governance_group_mark AS k (class, dirty_reason, dirtied_at, occurred_at, changes, burst, burst_at)
+  SELECT DISTINCT ON (h.class) h.class, h.change_kind, public.gov_now(), h.occurred_at, sum(h.changes) OVER (PARTITION BY h.class), 0, public.gov_now()
+  FROM public.governance_handoff AS h WHERE h.source_name = p_source ORDER BY h.class, h.occurred_at DESC
+  ON CONFLICT (class) DO UPDATE SET dirty = true, dirty_reason = excluded.dirty_reason, dirtied_at = excluded.dirtied_at, changes = k.changes + excluded.changes;
+  PERFORM public.gov_finding_clear('input_untrusted_source'::text, ('handoff:' || p_source)::text);
   PERFORM public.gov_audit('source'::text, p_source, 'trust'::text);
 END
 $$;

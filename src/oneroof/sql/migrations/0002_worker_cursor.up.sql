@@ -3,7 +3,7 @@
 CREATE TABLE public.governance_source (
   source_name      text PRIMARY KEY CHECK (source_name !~ '[#:[:cntrl:]]' AND length(source_name) BETWEEN 1 AND 200),
   relation         regclass NOT NULL UNIQUE,
-  source_kind      text NOT NULL CHECK (source_kind IN ('inventory', 'changelog')),
+  source_kind      text NOT NULL CHECK (source_kind IN ('inventory', 'changelog', 'register')),
   timestamp_column name,
   key_columns      name[] NOT NULL CHECK (cardinality(key_columns) BETWEEN 1 AND 8),
   address_column   name,
@@ -14,11 +14,15 @@ CREATE TABLE public.governance_source (
   fact_columns     name[] NOT NULL DEFAULT '{}',
   own_column       name,
   own_prefix       text,
+  system_column    name,
+  actor_column     name,
   trusted_at       timestamptz,
   added_at         timestamptz NOT NULL DEFAULT now(),
   added_by         name NOT NULL DEFAULT session_user
 );
 COMMENT ON COLUMN public.governance_source.own_column IS 'a row whose value begins with own_prefix was written by oneroof: counted, not acted on';
+COMMENT ON COLUMN public.governance_source.source_kind IS 'inventory: rows are objects; changelog: rows are changes; register: rows are changed in place, and every change counts';
+COMMENT ON COLUMN public.governance_source.actor_column IS 'who made a change, and in system_column by what system: the provenance of a handoff (doc 32 §7)';
 COMMENT ON COLUMN public.governance_source.trusted_at IS 'since when its rows count: of others nothing is said until two people have vouched';
 COMMENT ON TABLE public.governance_source IS 'the tables that are tailed; adding a source is adding a row, never code';
 
@@ -96,15 +100,15 @@ CREATE INDEX governance_candidate_state_stale ON public.governance_candidate_sta
 -- The three of doc 39 §39.2; a fourth needs no code.
 INSERT INTO public.governance_source
   (source_name, relation, source_kind, timestamp_column, key_columns, address_column, class_column, ref_column, grain_column,
-   group_columns, fact_columns, own_column, own_prefix, trusted_at)
+   group_columns, fact_columns, own_column, own_prefix, system_column, actor_column, trusted_at)
 VALUES
   ('birth_registry', 'public.birth_registry', 'inventory', 'born_at', '{id}', 'canonical_address', 'collection_name',
    'entity_code', 'governance_role', '{collection_name,status}',
-   '{species_code,governance_role,status,certified,actor_ref,source_system}', NULL, NULL, now()),
+   '{species_code,governance_role,status,certified,actor_ref,source_system}', NULL, NULL, 'source_system', 'actor_ref', now()),
   ('registry_changelog', 'public.registry_changelog', 'changelog', 'timestamp', '{id}', NULL, 'entity_type',
-   'entity_code', NULL, '{entity_type}', '{action,source_kind,migration_state}', 'entity_type', 'oneroof.', now()),
+   'entity_code', NULL, '{entity_type}', '{action,source_kind,migration_state}', 'entity_type', 'oneroof.', NULL, NULL, now()),
   ('event_outbox', 'public.event_outbox', 'changelog', 'occurred_at', '{id}', NULL, 'event_subject_table',
-   'event_subject_ref', NULL, '{event_domain}', '{event_type}', 'source_system', 'oneroof', now());
+   'event_subject_ref', NULL, '{event_domain}', '{event_type}', 'source_system', 'oneroof', 'source_system', 'actor_ref', now());
 
 CREATE TABLE public.governance_lease (
   executor_name text PRIMARY KEY
@@ -130,6 +134,12 @@ CREATE TABLE public.governance_worker_policy (
   lock_wait_limit       bigint NOT NULL DEFAULT 5 CHECK (lock_wait_limit > 0),
   replication_lag_limit bigint NOT NULL DEFAULT 268435456 CHECK (replication_lag_limit > 0),
   error_limit           real NOT NULL DEFAULT 0.5 CHECK (error_limit > 0 AND error_limit <= 1),
+  coalesce_window       interval NOT NULL DEFAULT '1 second' CHECK (coalesce_window BETWEEN '0.001 seconds' AND '1 hour'),
+  digest_after          bigint NOT NULL DEFAULT 10 CHECK (digest_after > 0),
+  digest_interval       interval NOT NULL DEFAULT '5 minutes' CHECK (digest_interval > '0'),
+  heartbeat_interval    interval NOT NULL DEFAULT '5 minutes' CHECK (heartbeat_interval > '0'),
+  storm_share           real NOT NULL DEFAULT 0.5 CHECK (storm_share > 0 AND storm_share <= 1),
+  storm_changes         bigint NOT NULL DEFAULT 10000 CHECK (storm_changes > 0),
   CHECK ((off_peak_from IS NULL) = (off_peak_to IS NULL))
 );
 COMMENT ON TABLE public.governance_worker_policy IS 'pace, limits and pause of each worker; they hold for every process that runs it';
@@ -137,6 +147,10 @@ COMMENT ON COLUMN public.governance_worker_policy.off_peak_from IS 'works only f
 COMMENT ON COLUMN public.governance_worker_policy.lock_wait_limit IS 'sessions waiting for a lock, above which work pauses';
 COMMENT ON COLUMN public.governance_worker_policy.replication_lag_limit IS 'bytes that a standby is behind, above which work pauses';
 COMMENT ON COLUMN public.governance_worker_policy.error_limit IS 'share of our own batches that fail, above which work pauses';
+COMMENT ON COLUMN public.governance_worker_policy.coalesce_window IS 'changes of one group within it are one signal (doc 32 §5)';
+COMMENT ON COLUMN public.governance_worker_policy.digest_after IS 'signals of one group within digest_interval, after which there is one for each such interval';
+COMMENT ON COLUMN public.governance_worker_policy.storm_share IS 'share of groups that are dirty at once, above which it is a storm';
+COMMENT ON COLUMN public.governance_worker_policy.storm_changes IS 'changes of one group in a minute, above which it is a storm';
 INSERT INTO public.governance_worker_policy (worker_name) VALUES ('gov_backfill_sweep'), ('gov_handoff_intake');
 
 -- What can be found, and to whom it goes (doc 31 §10, doc 39 §39.0).

@@ -67,36 +67,6 @@ LEFT JOIN (SELECT ts_text, source_key FROM batch WHERE believed ORDER BY ts DESC
 INSERT INTO public.governance_open_row (cursor_id, row_xid, key_mark)
 SELECT %(cursor)s, row_xid, key_mark FROM batch WHERE row_xid >= %(keep)s
 
--- inventory --
-INSERT INTO public.governance_candidate_state AS c
-  (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, grain, input_quality_state, dirty,
-   dirty_reason, dirtied_at, source_snapshot_ref)
-SELECT DISTINCT ON (candidate_key) candidate_key, %(ruleset)s, group_key, %(scope)s, source_key, source_version, facts_hash, grain,
-       {input}, true, 'object_born', (SELECT public.gov_now()),
-       (SELECT max(s.snapshot_ref)::text FROM public.governance_snapshot AS s WHERE s.source_name = %(scope)s)
-FROM batch WHERE NOT own ORDER BY candidate_key, ts, place
-{upsert}
-RETURNING 1
-
--- born --
--- The same where every key is believed to be new, which is what a backlog of births is.
-INSERT INTO public.governance_candidate_state
-  (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, grain, input_quality_state, dirty,
-   dirty_reason, dirtied_at, source_snapshot_ref)
-SELECT candidate_key, %(ruleset)s, group_key, %(scope)s, source_key, source_version, facts_hash, grain, {input}, true, 'object_born',
-       (SELECT public.gov_now()), (SELECT max(s.snapshot_ref)::text FROM public.governance_snapshot AS s WHERE s.source_name = %(scope)s)
-FROM batch WHERE NOT own
-RETURNING 1
-
--- input --
--- The state of the input, where its facts were judged before and nothing is known of the object alone; else the gate finds out.
-coalesce((SELECT f.input_state FROM public.governance_fact_set AS f
-          WHERE f.source_name = %(scope)s AND f.facts_hash = batch.facts_hash AND NOT f.is_dirty
-            AND NOT EXISTS (SELECT FROM public.governance_object AS o WHERE o.candidate_key = batch.candidate_key)), 'pending')
-
--- changelog --
-SELECT 1 WHERE false
-
 -- staged --
 SELECT 1 FROM batch AS b
 WHERE public.gov_retry_stage(%(worker)s::text, %(source)s::text, %(table)s::text, b.source_key, b.row_xid, %(sqlstate)s::text, %(error)s::text)

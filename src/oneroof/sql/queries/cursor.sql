@@ -65,7 +65,7 @@ SELECT coalesce(max(row_xid), 0) FROM public.governance_open_row WHERE cursor_id
 
 -- start --
 UPDATE public.gov_worker_cursor SET frontier = %(frontier)s::xid8, frontier_at = public.gov_now(), cluster_identity = %(identity)s,
-  phase = 'incremental', metadata = metadata || %(metadata)s
+  phase = 'incremental', metadata = metadata || %(metadata)s || jsonb_build_object('started', public.gov_now()::timestamp::text)
 WHERE worker_name = %(worker)s AND source_name = %(source)s
 
 -- swept --

@@ -72,7 +72,7 @@ SELECT person_code, array_to_string(memberships_missing, ', ') FROM public.v_per
 SELECT coalesce(has_table_privilege(to_regclass('public.governance_source'), 'SELECT'), false)
 
 -- sources --
-SELECT source_name, relation::text, timestamp_column::text, key_columns::text[] FROM public.governance_source
+SELECT source_name, relation::text, timestamp_column::text, key_columns::text[], source_kind FROM public.governance_source
 ORDER BY added_at, source_name
 
 -- source --

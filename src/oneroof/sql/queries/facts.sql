@@ -11,6 +11,9 @@ SELECT EXISTS (SELECT FROM public.governance_fact_set AS f WHERE f.source_name =
 -- refresh --
 SELECT public.gov_classes_refresh() + public.gov_objects_refresh()
 
+-- absorb --
+SELECT a.taken, a.remaining FROM public.gov_handoffs_absorb(%(most)s::bigint) AS a
+
 -- judge --
 SELECT public.gov_fact_sets_judge(%(source)s::text, %(most)s::bigint), public.gov_objects_judge(%(source)s::text, %(most)s::bigint)
 

@@ -11,7 +11,7 @@ SELECT s.source_name, n.nspname::text, c.relname::text, s.source_kind, s.timesta
        s.group_columns::text[], s.fact_columns::text[],
        (SELECT jsonb_object_agg(a.attname, format_type(a.atttypid, NULL)) FROM pg_catalog.pg_attribute AS a
         WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
-       s.own_column::text, s.own_prefix, s.trusted_at IS NOT NULL,
+       s.own_column::text, s.own_prefix, s.system_column::text, s.actor_column::text, s.trusted_at IS NOT NULL,
        -- Whether a btree index gives the rows in the order of (timestamp, key).
        EXISTS (SELECT FROM pg_catalog.pg_index AS i
                JOIN pg_catalog.pg_class AS x ON x.oid = i.indexrelid

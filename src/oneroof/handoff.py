@@ -1,0 +1,67 @@
+"""The handoff: what a row does that was not there before (doc 32 §5; docs/explanation/handoff.md).
+
+A row of an inventory becomes a candidate that is to be judged. A row of a change log, or a row of a register that is no
+longer what it was, marks the class it is about, once for however many changes there are. Which kind of change it is,
+and what it marks, the rows of `governance_handoff_map` say; nothing here knows a table of the host.
+"""
+
+from __future__ import annotations
+
+from psycopg import sql
+
+from oneroof import batch
+from oneroof.batch import EVERY
+from oneroof.columns import part_names
+from oneroof.db import queries
+from oneroof.source import INVENTORY, REGISTER, Source
+
+BORN, SEEN = "born", "seen"
+# How long changes of one group are one, where nobody says otherwise.
+WINDOW = "1 second"
+
+
+def applying(
+    source: Source,
+    rows: sql.Composed,
+    *,
+    how: str | None = None,
+    effect: str | None = None,
+    counts: sql.Composable = EVERY,
+) -> sql.Composed:
+    """Do what rows of this kind of source do, and remember the versions; or do it as births, or only see what is there.
+    `effect` stands in for all of it.
+    """
+    put = sql.SQL("put AS ({})").format(sql.SQL(effect)) if effect else _effects(source, how or source.source_kind)
+    return batch.effective(rows, put, counts=counts)
+
+
+def _effects(source: Source, how: str) -> sql.Composable:
+    text = sql.SQL(queries("handoff")[how])
+    if source.source_kind == INVENTORY:
+        return sql.SQL("put AS ({})").format(
+            text.format(upsert=sql.SQL(queries("batch")["upsert"]), input=sql.SQL(queries("handoff")["input"]))
+        )
+    return text.format(handed=_handed(source))
+
+
+def _handed(source: Source) -> sql.Composed:
+    is_register = source.source_kind == REGISTER
+    changed = "JOIN changed AS d ON d.key_mark = b.key_mark" if is_register else ""
+    dated = source.timestamp_column
+    return sql.SQL(queries("handoff")["handed"]).format(
+        names=sql.Literal(part_names(source)),
+        kind=_part(source, source.class_column) if source.class_column else sql.Literal(source.source_name),
+        system=_part(source, source.system_column),
+        actor=_part(source, source.actor_column),
+        # A change log has nothing but births; a register is told when it is seen, whatever it says of itself.
+        born=sql.SQL("d.change_number = 1" if is_register else "true"),
+        moment=sql.SQL("(SELECT public.gov_now())" if is_register else "w.at"),
+        changed=sql.SQL(changed),
+        type=sql.SQL("timestamptz" if dated is None else source.types[dated]),
+    )
+
+
+def _part(source: Source, name: str | None) -> sql.Composable:
+    if name is None:
+        return sql.SQL("NULL::text")
+    return sql.SQL("g.parts[{}]").format(sql.Literal(part_names(source).index(name) + 1))

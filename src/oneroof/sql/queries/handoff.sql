@@ -1,0 +1,61 @@
+-- inventory --
+INSERT INTO public.governance_candidate_state AS c
+  (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, grain, input_quality_state, dirty,
+   dirty_reason, dirtied_at, source_snapshot_ref)
+SELECT DISTINCT ON (candidate_key) candidate_key, %(ruleset)s, group_key, %(scope)s, source_key, source_version, facts_hash, grain,
+       {input}, true, 'object_born', (SELECT public.gov_now()),
+       (SELECT max(s.snapshot_ref)::text FROM public.governance_snapshot AS s WHERE s.source_name = %(scope)s)
+FROM batch WHERE NOT own ORDER BY candidate_key, ts, place
+{upsert}
+RETURNING 1
+
+-- born --
+-- The same where every key is believed to be new, which is what a backlog of births is.
+INSERT INTO public.governance_candidate_state
+  (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, grain, input_quality_state, dirty,
+   dirty_reason, dirtied_at, source_snapshot_ref)
+SELECT candidate_key, %(ruleset)s, group_key, %(scope)s, source_key, source_version, facts_hash, grain, {input}, true, 'object_born',
+       (SELECT public.gov_now()), (SELECT max(s.snapshot_ref)::text FROM public.governance_snapshot AS s WHERE s.source_name = %(scope)s)
+FROM batch WHERE NOT own
+RETURNING 1
+
+-- input --
+-- The state of the input, where its facts were judged before and nothing is known of the object alone; else the gate finds out.
+coalesce((SELECT f.input_state FROM public.governance_fact_set AS f
+          WHERE f.source_name = %(scope)s AND f.facts_hash = batch.facts_hash AND NOT f.is_dirty
+            AND NOT EXISTS (SELECT FROM public.governance_object AS o WHERE o.candidate_key = batch.candidate_key)), 'pending')
+
+-- changelog --
+put AS (SELECT 1 FROM generate_series(1, (SELECT public.gov_handoff_take(%(scope)s::text, %(again)s::boolean, ({handed})))))
+
+-- register --
+-- What is as it was last seen is no change.
+changed AS MATERIALIZED (
+  INSERT INTO public.governance_register_row AS r (source_name, key_mark, facts_hash)
+  SELECT DISTINCT ON (key_mark) %(scope)s, key_mark, facts_hash FROM batch WHERE NOT own ORDER BY key_mark, row_xid DESC
+  ON CONFLICT (source_name, key_mark) DO UPDATE SET facts_hash = excluded.facts_hash, change_number = r.change_number + 1
+  WHERE r.facts_hash <> excluded.facts_hash
+  RETURNING key_mark, change_number
+), put AS (SELECT 1 FROM generate_series(1, (SELECT public.gov_handoff_take(%(scope)s::text, false, ({handed})))))
+
+-- seen --
+-- The rows of a register as they are when it is first looked at: no change yet.
+put AS (
+  INSERT INTO public.governance_register_row (source_name, key_mark, facts_hash)
+  SELECT DISTINCT ON (key_mark) %(scope)s, key_mark, facts_hash FROM batch WHERE NOT own ORDER BY key_mark, row_xid DESC
+  ON CONFLICT (source_name, key_mark) DO NOTHING
+  RETURNING 1
+)
+
+-- handed --
+-- Changes that are alike, together. Of those that are read again the ones without a time of their own are in no window: nobody knows
+-- in which they were told.
+SELECT jsonb_agg(jsonb_build_object(
+  'row', jsonb_object({names}::text[], g.parts), 'class', {kind}, 'ref', g.ref, 'system', {system}, 'actor', {actor}, 'born', g.born,
+  'many', g.many, 'at', g.at, 'start', g.start, 'ends', g.start + %(window)s::interval))
+FROM (SELECT b.parts, b.ref, {born} AS born, count(*) AS many, max(w.at) AS at,
+             CASE WHEN b.believed OR NOT %(again)s THEN date_bin(%(window)s::interval, {moment}, 'epoch') END AS start
+      FROM batch AS b CROSS JOIN LATERAL (SELECT CASE WHEN b.believed THEN b.ts::timestamptz ELSE (SELECT public.gov_now()) END AS at) AS w
+      {changed}
+      WHERE NOT b.own AND (NOT %(again)s OR NOT b.believed OR b.ts >= %(started)s::text::{type})
+      GROUP BY 1, 2, 3, 6) AS g
