@@ -40,6 +40,7 @@ class Cursor:
     metadata: dict[str, Any]
     rested: float
     has_due: bool
+    has_untold: bool
     horizon: int
     next_xid: int
     oldest: str | None

@@ -12,7 +12,7 @@ from psycopg import sql
 from oneroof import batch
 from oneroof.batch import EVERY
 from oneroof.columns import part_names
-from oneroof.db import queries
+from oneroof.db import Connection, one, queries
 from oneroof.source import INVENTORY, REGISTER, Source
 
 BORN, SEEN = "born", "seen"
@@ -35,11 +35,17 @@ def applying(
     return batch.effective(rows, put, counts=counts)
 
 
+def tell(connection: Connection, source: str, *, everything: bool) -> int:
+    """Tell what was handed off in windows that are over, or in all; how many windows that were."""
+    return int(one(connection, queries("handoff")["tell"], {"source": source, "all": everything})[0])
+
+
 def _effects(source: Source, how: str) -> sql.Composable:
     text = sql.SQL(queries("handoff")[how])
     if source.source_kind == INVENTORY:
-        return sql.SQL("put AS ({})").format(
-            text.format(upsert=sql.SQL(queries("batch")["upsert"]), input=sql.SQL(queries("handoff")["input"]))
+        upsert, input_state = sql.SQL(queries("batch")["upsert"]), sql.SQL(queries("handoff")["input"])
+        return sql.SQL(queries("handoff")["object"]).format(
+            written=text.format(upsert=upsert, input=input_state), **_words(source)
         )
     return text.format(handed=_handed(source))
 
@@ -49,16 +55,23 @@ def _handed(source: Source) -> sql.Composed:
     changed = "JOIN changed AS d ON d.key_mark = b.key_mark" if is_register else ""
     dated = source.timestamp_column
     return sql.SQL(queries("handoff")["handed"]).format(
-        names=sql.Literal(part_names(source)),
-        kind=_part(source, source.class_column) if source.class_column else sql.Literal(source.source_name),
-        system=_part(source, source.system_column),
-        actor=_part(source, source.actor_column),
+        **_words(source),
         # A change log has nothing but births; a register is told when it is seen, whatever it says of itself.
         born=sql.SQL("d.change_number = 1" if is_register else "true"),
         moment=sql.SQL("(SELECT public.gov_now())" if is_register else "w.at"),
         changed=sql.SQL(changed),
         type=sql.SQL("timestamptz" if dated is None else source.types[dated]),
     )
+
+
+def _words(source: Source) -> dict[str, sql.Composable]:
+    """Where in the parts of a row stand its class and who made it what it is."""
+    return {
+        "names": sql.Literal(part_names(source)),
+        "kind": _part(source, source.class_column) if source.class_column else sql.Literal(source.source_name),
+        "system": _part(source, source.system_column),
+        "actor": _part(source, source.actor_column),
+    }
 
 
 def _part(source: Source, name: str | None) -> sql.Composable:

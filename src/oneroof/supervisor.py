@@ -170,7 +170,14 @@ class Supervisor:
         at_once = self.mode == "until idle"
         window = f"{policy.coalesce_window} seconds"
         return HandoffIntake(
-            connection, duty.source, held, batch=batch, sweep_interval=interval, at_once=at_once, window=window
+            connection,
+            duty.source,
+            held,
+            batch=batch,
+            sweep_interval=interval,
+            at_once=at_once,
+            window=window,
+            hurried=self.mode == "once",
         )
 
     def _told(self, report: Report) -> None:

@@ -52,7 +52,8 @@ OVERLAP = "5 seconds"
 class HandoffIntake:
     """The intake of one source by one instance. `sweep_interval` is how long the frontier may rest; `at_once` means
     that the first window does not wait for it; `pressed` that somebody with news waits for the turn to end, and
-    `is_hot` that it is this one. `has_news` says whether the last turn met any: what the walk finds was not waited for.
+    `is_hot` that it is this one; `hurried` that what was handed off is told at once. `has_news` says whether the last
+    turn met any: what the walk finds was not waited for, and what oneroof wrote itself is none.
     """
 
     connection: Connection
@@ -63,6 +64,7 @@ class HandoffIntake:
     at_once: bool = False
     effect: str | None = None
     window: str = handoff.WINDOW
+    hurried: bool = False
     pressed: bool = False
     is_hot: bool = False
     has_news: bool = field(default=False, init=False)
@@ -78,6 +80,7 @@ class HandoffIntake:
     _window: bool = field(default=False, init=False)
     _is_ours: bool = field(default=False, init=False)
     _has_due: bool = field(default=False, init=False)
+    _has_untold: bool = field(default=False, init=False)
     _are_births: bool = field(default=False, init=False)
     _births: int = field(default=0, init=False)
     _pruned: Pruned | None = field(default_factory=Pruned, init=False)
@@ -101,15 +104,25 @@ class HandoffIntake:
         self._turn += 1
         # While there is news a turn is short: the walk has every other one, and to itself if the news is another's.
         walking = self._window and not (self.pressed and self._turn % 2)
+        self.has_news = False
         fast = NOTHING if walking and self.pressed and not self.is_hot else self._newest_rows()
-        self.has_news = fast.seen > 0
         self._batches = self._batches + 1 if fast.seen >= self._width.now else 0
         slow = self._piece() if walking and self._window and self._batches % BACKLOG_BATCHES == 0 else NOTHING
         again = self._retries.run_once(self.connection, self.lease) if self._has_due else NOTHING
-        if fast.idle and slow.idle:
+        idle = fast.idle and slow.idle
+        told = self._tell(everything=self.hurried or (self.at_once and idle and again.idle and not self._window))
+        if idle:
             # A window that waits for its turn is work left.
-            return MOVED if self._window and again.idle else again
+            return MOVED if (self._window or told) and again.idle else again
         return Step(seen=fast.seen + slow.seen, written=fast.written + slow.written, idle=False)
+
+    def _tell(self, *, everything: bool) -> bool:
+        """Tell what change logs and registers handed off, when its window is over; of objects was told at once."""
+        if self.source.source_kind == INVENTORY or not (everything or self._has_untold):
+            return False
+        who = {"worker": NAME, "source": self.name, "doing": f"telling of {self.name}"}
+        telling = lambda _: handoff.tell(self.connection, self.name, everything=everything)  # noqa: E731
+        return fenced(self.connection, self.lease, telling, **who) > 0
 
     def _newest_rows(self) -> Step:
         return isolating(
@@ -154,7 +167,7 @@ class HandoffIntake:
     def _fast(self, here: Cursor, poison: OneroofError | None = None) -> Step:
         """Whatever is new by its timestamp; and see whether a window is open or due."""
         horizon = cursor.read_horizon(self.connection, here)
-        self._window, self._has_due = here.window_horizon is not None, here.has_due
+        self._window, self._has_due, self._has_untold = here.window_horizon is not None, here.has_due, here.has_untold
         self.calm = 0.0 if self._is_fast else max(0.0, self.sweep_interval - here.rested)
         if here.frontier is None and here.window_horizon is None:
             if here.phase == "reconciling":
@@ -170,6 +183,7 @@ class HandoffIntake:
             self._open(here, horizon, phase="incremental", full=False)
         if applied is None or applied.read == 0:
             return MOVED if pruned or (self._window and not here.window_horizon) else NOTHING
+        self.has_news = applied.read > applied.own
         return Step(seen=applied.read, written=applied.written, idle=False)
 
     def _prune(self, here: Cursor) -> bool:

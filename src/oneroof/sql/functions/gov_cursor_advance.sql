@@ -20,5 +20,8 @@ BEGIN
         'snapshot_ref', (SELECT max(s.snapshot_ref) FROM public.governance_snapshot AS s WHERE s.source_name = split_part(p_source, '#', 1))),
       metadata = c.metadata || jsonb_build_object('batches', coalesce((c.metadata ->> 'batches')::bigint, 0) + 1)
   WHERE c.worker_name = p_worker AND c.source_name = p_source;
+  IF p_worker = 'gov_handoff_intake' AND p_written > 0 THEN
+    PERFORM public.gov_handoff_audit(p_source, p_seen, p_written);
+  END IF;
 END
 $$;

@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION public.gov_cursor_read(p_worker text, p_source text)
 RETURNS TABLE (cursor_id bigint, worker_name text, source_name text, phase text, last_watermark_ts text, last_watermark_id text,
                watermark_text text, frontier bigint, window_horizon bigint, window_at jsonb, cluster_identity text,
-               events_seen bigint, metadata jsonb, rested double precision, has_due boolean, horizon bigint, next_xid bigint)
+               events_seen bigint, metadata jsonb, rested double precision, has_due boolean, has_untold boolean, horizon bigint, next_xid bigint)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -17,6 +17,9 @@ BEGIN
            EXISTS (SELECT FROM public.governance_retry AS r
                    WHERE r.worker_name = c.worker_name AND r.source_name = c.source_name AND r.state = 'waiting'
                      AND r.next_attempt_at <= (SELECT public.gov_now())),
+           p_worker = 'gov_handoff_intake' AND EXISTS (
+             SELECT FROM public.governance_handoff AS h
+             WHERE h.source_name = p_source AND h.changes > h.told AND h.window_end <= (SELECT public.gov_now())),
            pg_snapshot_xmin(pg_current_snapshot())::text::bigint, pg_snapshot_xmax(pg_current_snapshot())::text::bigint
     FROM public.gov_worker_cursor AS c WHERE c.worker_name = p_worker AND c.source_name = p_source;
     EXIT WHEN FOUND;

@@ -32,7 +32,7 @@ CREATE SEQUENCE public.governance_event_batch AS bigint;
 CREATE TABLE public.governance_event (
   event_id       uuid PRIMARY KEY,
   event_type     text NOT NULL,
-  state          text NOT NULL CHECK (state IN ('held', 'emitted', 'refused', 'adopted')),
+  state          text NOT NULL CHECK (state IN ('held', 'emitted', 'merged', 'refused', 'adopted')),
   content_sha256 bytea,
   held_batch     bigint,
   held_place     bigint,
@@ -44,7 +44,7 @@ CREATE TABLE public.governance_event (
 );
 COMMENT ON TABLE public.governance_event IS 'every event that gov_emit has taken, once; what is held is here as it was given';
 COMMENT ON COLUMN public.governance_event.content_sha256 IS 'of the row in event_outbox, as it was written';
-COMMENT ON COLUMN public.governance_event.state IS 'adopted: emitted by an earlier installation';
+COMMENT ON COLUMN public.governance_event.state IS 'merged: told by a later one of the same group; adopted: emitted by an earlier installation';
 CREATE INDEX governance_event_held ON public.governance_event (event_type, held_batch, held_place) WHERE state = 'held';
 CREATE INDEX governance_event_held_subject ON public.governance_event (subject) WHERE state = 'held';
 

@@ -101,6 +101,7 @@ CREATE TABLE public.governance_handoff (
   changes       bigint NOT NULL,
   told          bigint NOT NULL DEFAULT 0,
   parts         bigint NOT NULL DEFAULT 0,
+  told_at       timestamptz,
   is_again      boolean NOT NULL,
   occurred_at   timestamptz NOT NULL,
   ref           text NOT NULL CONSTRAINT ref_is_short CHECK (octet_length(ref) <= 2000),
@@ -111,6 +112,7 @@ CREATE TABLE public.governance_handoff (
 COMMENT ON TABLE public.governance_handoff IS 'changes that were coalesced in a window of time, and how many of them were told';
 COMMENT ON COLUMN public.governance_handoff.is_again IS 'read again: what was told before is not told anew';
 CREATE INDEX governance_handoff_untold ON public.governance_handoff (source_name, window_end) WHERE changes > told;
+CREATE INDEX governance_handoff_told ON public.governance_handoff (source_name, told_at) WHERE told_at IS NOT NULL;
 
 -- The tail sources of doc 32 §3 beside the three of doc 39: registers, whose rows are changed in place. Where no facts are named every
 -- column but the timestamp is one.

@@ -7,7 +7,7 @@ SELECT DISTINCT ON (candidate_key) candidate_key, %(ruleset)s, group_key, %(scop
        (SELECT max(s.snapshot_ref)::text FROM public.governance_snapshot AS s WHERE s.source_name = %(scope)s)
 FROM batch WHERE NOT own ORDER BY candidate_key, ts, place
 {upsert}
-RETURNING 1
+RETURNING c.candidate_key, c.source_key, c.change_number, c.group_key, c.facts_hash
 
 -- born --
 -- The same where every key is believed to be new, which is what a backlog of births is.
@@ -17,13 +17,36 @@ INSERT INTO public.governance_candidate_state
 SELECT candidate_key, %(ruleset)s, group_key, %(scope)s, source_key, source_version, facts_hash, grain, {input}, true, 'object_born',
        (SELECT public.gov_now()), (SELECT max(s.snapshot_ref)::text FROM public.governance_snapshot AS s WHERE s.source_name = %(scope)s)
 FROM batch WHERE NOT own
-RETURNING 1
+RETURNING candidate_key, source_key, change_number, group_key, facts_hash
 
 -- input --
 -- The state of the input, where its facts were judged before and nothing is known of the object alone; else the gate finds out.
 coalesce((SELECT f.input_state FROM public.governance_fact_set AS f
           WHERE f.source_name = %(scope)s AND f.facts_hash = batch.facts_hash AND NOT f.is_dirty
             AND NOT EXISTS (SELECT FROM public.governance_object AS o WHERE o.candidate_key = batch.candidate_key)), 'pending')
+
+-- object --
+-- Every object that was written is told of, in the transaction that wrote it: once for each of its changes. Of which kind a change is
+-- depends on the facts alone, of which there are few.
+written AS ({written}),
+kinds AS MATERIALIZED (
+  SELECT d.facts_hash, d.born, {kind} AS class, {system} AS system, {actor} AS actor,
+         public.gov_handoff_kind(%(scope)s::text, jsonb_object({names}::text[], g.parts), d.born) AS kind
+  FROM (SELECT DISTINCT w.facts_hash, w.change_number = 1 AS born FROM written AS w) AS d
+  JOIN (SELECT DISTINCT ON (b.facts_hash) b.facts_hash, b.parts FROM batch AS b) AS g ON g.facts_hash = d.facts_hash
+), told AS MATERIALIZED (
+  SELECT e.emitted + e.held AS signals
+  FROM (SELECT array_agg(k.kind) AS kinds, array_agg(w.source_key) AS keys, array_agg(w.change_number) AS numbers,
+               array_agg(w.candidate_key) AS refs, array_agg(k.class) AS classes, array_agg(w.group_key) AS groups,
+               array_agg(k.system) AS systems, array_agg(k.actor) AS actors,
+               array_agg(CASE WHEN b.believed THEN b.ts::timestamptz ELSE (SELECT public.gov_now()) END) AS times
+        FROM written AS w JOIN batch AS b ON b.source_key = w.source_key AND b.candidate_key = w.candidate_key
+        JOIN kinds AS k ON k.facts_hash = w.facts_hash AND k.born = (w.change_number = 1)
+        WHERE k.kind IS NOT NULL) AS a
+  CROSS JOIN LATERAL public.gov_handoff_emit(%(scope)s::text, %(table)s::text, a.kinds, a.keys, a.numbers, a.refs, a.refs, a.classes,
+    a.groups, a.systems, a.actors, a.times, NULL::bigint[]) AS e
+  WHERE a.kinds IS NOT NULL
+), put AS (SELECT 1 FROM written WHERE (SELECT count(*) FROM told) >= 0)
 
 -- changelog --
 put AS (SELECT 1 FROM generate_series(1, (SELECT public.gov_handoff_take(%(scope)s::text, %(again)s::boolean, ({handed})))))
@@ -59,3 +82,6 @@ FROM (SELECT b.parts, b.ref, {born} AS born, count(*) AS many, max(w.at) AS at,
       {changed}
       WHERE NOT b.own AND (NOT %(again)s OR NOT b.believed OR b.ts >= %(started)s::text::{type})
       GROUP BY 1, 2, 3, 6) AS g
+
+-- tell --
+SELECT public.gov_handoffs_tell(%(source)s::text, %(all)s::boolean)

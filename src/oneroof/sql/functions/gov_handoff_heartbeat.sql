@@ -1,0 +1,29 @@
+-- Say that the intake lives, once in every interval, whoever asks (doc 32 §5, step 7). Only where such a signal would be emitted: a
+-- heartbeat that is held says nothing. Answers whether it was said.
+CREATE OR REPLACE FUNCTION public.gov_handoff_heartbeat() RETURNS boolean
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+  v_type CONSTANT text := 'governance.handoff.heartbeat';
+  v_beat bigint;
+  v_said bigint;
+BEGIN
+  SELECT floor(extract(epoch FROM public.gov_now()) / extract(epoch FROM p.heartbeat_interval)) INTO v_beat
+  FROM public.governance_worker_policy AS p WHERE p.worker_name = 'gov_handoff_intake';
+  IF EXISTS (SELECT FROM public.governance_event AS g WHERE g.event_id = public.gov_event_id('gov_handoff_intake'::text, 'heartbeat'::text, v_beat, v_type))
+     OR NOT EXISTS (SELECT FROM public.v_worker_status AS s WHERE s.worker_name = 'gov_handoff_intake' AND s.state IN ('working', 'quiet', 'blind'))
+     OR public.gov_events_active(ARRAY[v_type]) = '{}' THEN
+    RETURN false;
+  END IF;
+  SELECT e.emitted INTO v_said FROM (
+    SELECT sum(c.events_seen) AS seen, sum(c.attempts_written) AS enqueued, sum(c.dead_lettered) AS dlq
+    FROM public.gov_worker_cursor AS c WHERE c.worker_name = 'gov_handoff_intake') AS c
+  CROSS JOIN LATERAL public.gov_emit(jsonb_build_array(jsonb_build_object(
+    'event_type', v_type, 'source', 'gov_handoff_intake', 'source_key', 'heartbeat', 'change_number', v_beat,
+    'subject_table', 'gov_worker_cursor', 'subject_ref', 'gov_handoff_intake',
+    'payload', jsonb_build_object('worker', 'gov_handoff_intake', 'seen', coalesce(c.seen, 0), 'enqueued', coalesce(c.enqueued, 0),
+                                  'coalesced', greatest(coalesce(c.seen - c.enqueued, 0), 0), 'dlq', coalesce(c.dlq, 0))))) AS e;
+  RETURN v_said > 0;
+END
+$$;

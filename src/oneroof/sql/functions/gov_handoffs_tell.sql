@@ -1,0 +1,73 @@
+-- Tell what a change log or a register has handed off: one signal for each kind and group, of all windows that are over, or of all
+-- that there are (doc 32 §5, steps 3 and 5). A window that goes into a later one's signal is noted as told by it, so that whoever
+-- reads it again tells nothing. A group that is told of too often waits for the end of its digest. Answers how many windows were told.
+CREATE OR REPLACE FUNCTION public.gov_handoffs_tell(p_source text, p_all boolean) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET enable_nestloop = off
+SET jit = off
+AS $$
+DECLARE
+  v_now CONSTANT timestamptz := public.gov_now();
+  v_table CONSTANT text := (SELECT c.relname FROM public.governance_source AS s JOIN pg_catalog.pg_class AS c ON c.oid = s.relation
+                            WHERE s.source_name = p_source);
+  v_rules public.governance_worker_policy;
+  v_told bigint;
+  d record;
+BEGIN
+  IF NOT EXISTS (SELECT FROM public.governance_handoff AS h
+                 WHERE h.source_name = p_source AND h.changes > h.told AND (p_all OR h.window_end <= v_now)) THEN
+    RETURN 0;
+  END IF;
+  SELECT * INTO v_rules FROM public.governance_worker_policy AS p WHERE p.worker_name = 'gov_handoff_intake';
+  WITH open AS MATERIALIZED (
+    SELECT h.change_kind, h.group_key, h.window_start FROM public.governance_handoff AS h
+    WHERE h.source_name = p_source AND h.changes > h.told AND (p_all OR h.window_end <= v_now) FOR UPDATE
+  ), frequent AS MATERIALIZED (
+    SELECT h.change_kind, h.group_key FROM public.governance_handoff AS h
+    WHERE NOT p_all AND h.source_name = p_source AND h.parts > 0 AND h.told_at > v_now - v_rules.digest_interval
+    GROUP BY 1, 2 HAVING count(*) >= v_rules.digest_after
+  ), due AS MATERIALIZED (
+    SELECT h.*, row_number() OVER w AS place, sum(h.changes - h.told) OVER (PARTITION BY h.change_kind, h.group_key) AS many,
+           h.group_key || '@' || extract(epoch FROM h.window_start) AS key
+    FROM public.governance_handoff AS h
+    JOIN open AS o ON o.change_kind = h.change_kind AND o.group_key = h.group_key AND o.window_start = h.window_start
+    WHERE h.source_name = p_source
+      AND NOT EXISTS (SELECT FROM frequent AS f WHERE f.change_kind = h.change_kind AND f.group_key = h.group_key)
+    WINDOW w AS (PARTITION BY h.change_kind, h.group_key ORDER BY h.window_start DESC)
+  ), numbered AS MATERIALIZED (
+    -- One that is new although its window was told and forgotten has a number that no other has.
+    SELECT e.*, CASE WHEN NOT e.is_again AND e.parts = 0 AND g.event_id IS NOT NULL THEN (extract(epoch FROM v_now) * 1000000)::bigint
+                     ELSE e.parts + 1 END AS number
+    FROM due AS e LEFT JOIN public.governance_event AS g
+      ON g.event_id = public.gov_event_id(p_source, e.key, 1, 'governance.handoff.' || e.change_kind)
+  ), merged AS (
+    INSERT INTO public.governance_event (event_id, event_type, state, noted_at)
+    SELECT public.gov_event_id(p_source, n.key, n.number, 'governance.handoff.' || n.change_kind), 'governance.handoff.' || n.change_kind, 'merged', v_now
+    FROM numbered AS n WHERE n.place > 1 ORDER BY 1
+    ON CONFLICT (event_id) DO NOTHING
+  ), told AS (
+    UPDATE public.governance_handoff AS h SET told = h.changes, parts = h.parts + 1, told_at = v_now
+    FROM numbered AS n
+    WHERE h.source_name = p_source AND h.change_kind = n.change_kind AND h.group_key = n.group_key AND h.window_start = n.window_start
+  )
+  SELECT count(*) AS windows, a.* INTO d
+  FROM numbered AS n CROSS JOIN (
+    SELECT array_agg(f.change_kind) AS kinds, array_agg(f.key) AS keys, array_agg(f.number) AS numbers, array_agg(f.ref) AS refs,
+           array_agg(f.class || ':' || f.ref) AS addresses, array_agg(nullif(f.class, '*')) AS classes, array_agg(f.group_key) AS groups,
+           array_agg(f.source_system) AS systems, array_agg(f.actor_ref) AS actors, array_agg(f.occurred_at) AS times,
+           array_agg(f.many::bigint) AS many
+    FROM (SELECT * FROM numbered AS l WHERE l.place = 1 ORDER BY l.occurred_at, l.change_kind, l.group_key) AS f) AS a
+  GROUP BY a.kinds, a.keys, a.numbers, a.refs, a.addresses, a.classes, a.groups, a.systems, a.actors, a.times, a.many;
+  v_told := coalesce(d.windows, 0);
+  IF v_told > 0 THEN
+    PERFORM FROM public.gov_handoff_emit(p_source, v_table, d.kinds, d.keys, d.numbers, d.refs, d.addresses, d.classes, d.groups,
+                                         d.systems, d.actors, d.times, d.many);
+  END IF;
+  -- What was told long ago is forgotten; that it was told is not.
+  DELETE FROM public.governance_handoff AS h
+  WHERE h.ctid = ANY (ARRAY(SELECT o.ctid FROM public.governance_handoff AS o
+                            WHERE o.source_name = p_source AND o.changes = o.told AND o.told_at < v_now - interval '1 day' LIMIT 1000));
+  RETURN v_told;
+END
+$$;
