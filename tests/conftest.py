@@ -27,6 +27,7 @@ SLOW = (
     "tests/db/test_events",
     "tests/db/test_exceptions",
     "tests/db/test_four_eyes",
+    "tests/db/test_handoff_emit",
     "tests/db/test_owners",
     "tests/db/test_proof",
     "tests/db/test_rule_check",

@@ -124,9 +124,11 @@ GRANT SELECT ON public.governance_event_type, public.governance_event_activation
   TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_console;
 GRANT SELECT ON public.v_event_foreign TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver;
 GRANT EXECUTE ON FUNCTION public.gov_event_id(text, text, bigint, text),
-  public.gov_event_digest(text, text, text, text, text, text, text, jsonb, timestamptz)
+  public.gov_event_digest(text, text, text, jsonb, timestamptz)
   TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver;
-GRANT EXECUTE ON FUNCTION public.gov_emit(jsonb), public.gov_events_promote(text, bigint) TO oneroof_worker;
+GRANT EXECUTE ON FUNCTION public.gov_emit(jsonb), public.gov_events_promote(text, bigint),
+  public.gov_handoff_emit(text, text, text[], text[], bigint[], text[], text[], text[], text[], text[], text[], timestamptz[], bigint[])
+  TO oneroof_worker;
 GRANT EXECUTE ON FUNCTION public.gov_events_register(text[]) TO oneroof_operator;
 GRANT EXECUTE ON FUNCTION public.gov_event_deactivate(text[], text) TO oneroof_operator, oneroof_approver;
 

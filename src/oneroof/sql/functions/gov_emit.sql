@@ -8,28 +8,29 @@ SET search_path = pg_catalog, pg_temp
 -- Of what is in a batch the planner guesses far too little, and would compare each of it with each.
 SET enable_nestloop = off
 SET jit = off
+SET work_mem = '32MB'
 AS $$
 DECLARE
   at CONSTANT timestamptz := public.gov_now();
   parts CONSTANT text[] := '{event_type,source,source_key,change_number,subject_table,subject_ref,payload,payload_classification,canonical_address,occurred_at,severity,correlation_id}';
-  v_batch bigint;
-  v_active text[];
-  v_open boolean;
-  v_lively text[];
+  v_types text[];
+  v_sources text[];
+  v_keys text[];
+  v_numbers bigint[];
+  v_tables text[];
+  v_refs text[];
+  v_addresses text[];
+  v_payloads jsonb[];
+  v_occurred timestamptz[];
+  v_severities text[];
+  v_correlations text[];
   v_faults jsonb;
-  v_unready text[];
 BEGIN
   IF jsonb_typeof(p_events) IS DISTINCT FROM 'array' THEN
     RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value', MESSAGE = 'events are an array of objects';
   END IF;
-  v_batch := nextval('public.governance_event_batch');
-  v_active := public.gov_events_active(ARRAY(SELECT DISTINCT e.value ->> 'event_type' FROM jsonb_array_elements(p_events) AS e
-                                             WHERE e.value ->> 'event_type' IS NOT NULL));
-  v_open := v_active <> '{}' OR public.gov_gate_is_open('governance.emit_enabled'::text);
-  v_lively := ARRAY(SELECT t.event_type FROM public.v_event_type AS t WHERE t.is_active);
-
   WITH types AS MATERIALIZED (
-    SELECT t.* FROM public.v_event_type AS t
+    SELECT t.event_type, t.subject_table, t.payload_keys FROM public.governance_event_type AS t
   ), anything AS MATERIALIZED (
     -- Of a type that is in no vocabulary nothing is known: it may have any key that some type may have, and is never emitted.
     SELECT array_agg(DISTINCT k) AS keys FROM types AS t CROSS JOIN LATERAL unnest(t.payload_keys) AS k
@@ -41,8 +42,7 @@ BEGIN
              CASE WHEN x.payload ->> 'collection_name' IS NULL THEN coalesce(x.subject_table, t.subject_table) || ':' || x.subject_ref
                   WHEN starts_with(x.subject_ref, (x.payload ->> 'collection_name') || ':') THEN x.subject_ref
                   ELSE (x.payload ->> 'collection_name') || ':' || x.subject_ref END) AS canonical_address,
-           t.event_type AS known_type, t.subject_table AS expected_table, t.event_stream, t.delivery_lane, t.default_severity,
-           coalesce(t.payload_keys, a.keys) AS payload_keys
+           t.subject_table AS expected_table, coalesce(t.payload_keys, a.keys) AS payload_keys
     FROM (SELECT n.place, CASE jsonb_typeof(n.value) WHEN 'object' THEN n.value ELSE '{}' END AS event
           FROM jsonb_array_elements(p_events) WITH ORDINALITY AS n (value, place)) AS e
     CROSS JOIN LATERAL jsonb_to_record(e.event) AS x (event_type text, source text, source_key text, change_number bigint,
@@ -51,8 +51,8 @@ BEGIN
     CROSS JOIN anything AS a
     LEFT JOIN types AS t ON t.event_type = x.event_type
   ), checked AS MATERIALIZED (
-    SELECT g.place, g.event_type, g.known_type, g.source, g.source_key, g.change_number, g.subject_table, g.subject_ref, g.canonical_address,
-           g.payload, g.severity, g.correlation_id, g.occurred_at, g.event_stream, g.delivery_lane, g.default_severity,
+    SELECT g.place, g.event_type, g.source, g.source_key, g.change_number, g.subject_table, g.subject_ref, g.canonical_address,
+           g.payload, g.severity, g.correlation_id, g.occurred_at,
            CASE
              WHEN g.event_type IS NULL OR g.event_type !~ '^governance([.][a-z][a-z0-9_]*){2,}$' OR length(g.event_type) > 200
                THEN 'event_type: no type of the governance domain'
@@ -78,80 +78,26 @@ BEGIN
       WHERE k.key <> ALL (g.payload_keys) OR jsonb_typeof(k.value) IN ('object', 'array') OR length(k.value #>> '{}') > 256
       ORDER BY k.key LIMIT 1
     ) AS f ON true
-  ), wanted AS MATERIALIZED (
-    SELECT DISTINCT ON (i.event_id) i.event_id, s.subject, c.*,
-           CASE WHEN c.event_type <> ALL (v_active) AND c.known_type IS NULL THEN 'not in the vocabulary'
-                WHEN c.event_type <> ALL (v_active) AND v_open THEN 'not active'
-                WHEN c.event_type <> ALL (v_active) THEN 'the gate governance.emit_enabled is closed'
-                -- Nothing overtakes what is about to be promoted. It is looked up by its subject, never by its type.
-                WHEN EXISTS (SELECT FROM public.governance_event AS h
-                             WHERE h.state = 'held' AND h.subject = s.subject AND h.event_type || '' = ANY (v_lively)) THEN 'earlier ones of the same subject are held' END AS reason
-    FROM checked AS c
-    CROSS JOIN LATERAL (SELECT public.gov_event_id(c.source, c.source_key, c.change_number, c.event_type) AS event_id) AS i
-    CROSS JOIN LATERAL (SELECT public.gov_key_mark(c.subject_table || ':' || c.subject_ref) AS subject) AS s
-    WHERE c.fault IS NULL
-    ORDER BY i.event_id, c.place
-  ), noted AS MATERIALIZED (
-    -- In the order of their ids, so that two who emit the same at once wait for each other and not both.
-    INSERT INTO public.governance_event
-      (event_id, event_type, state, content_sha256, held_batch, held_place, subject, event, noted_at, emitted_at)
-    SELECT w.event_id, w.event_type, CASE WHEN w.reason IS NULL THEN 'emitted' ELSE 'held' END,
-           CASE WHEN w.reason IS NULL
-                THEN public.gov_event_digest('governance'::text, w.event_type, w.subject_table, w.subject_ref, w.canonical_address,
-                                             'oneroof'::text, 'safe_metadata'::text, w.payload, w.occurred_at) END,
-           h.batch, h.place, h.subject, h.event, at, CASE WHEN w.reason IS NULL THEN at END
-    FROM wanted AS w
-    LEFT JOIN LATERAL (
-      SELECT v_batch AS batch, w.place, w.subject,
-             jsonb_build_object('subject_table', w.subject_table, 'subject_ref', w.subject_ref, 'canonical_address', w.canonical_address,
-                                'payload', w.payload, 'severity', w.severity, 'correlation_id', w.correlation_id,
-                                'occurred_at', w.occurred_at) AS event
-    ) AS h ON w.reason IS NOT NULL
-    ORDER BY w.event_id
-    ON CONFLICT (event_id) DO NOTHING
-    RETURNING event_id
-  ), fresh AS MATERIALIZED (
-    SELECT w.* FROM wanted AS w JOIN noted AS n ON n.event_id = w.event_id
-  ), sent AS (
-    INSERT INTO public.event_outbox
-      (id, event_domain, event_type, event_stream, delivery_lane, event_severity, event_subject_table, event_subject_ref,
-       canonical_address, actor_ref, source_system, correlation_id, payload_classification, safe_payload, occurred_at, created_at)
-    SELECT f.event_id, 'governance', f.event_type, f.event_stream, f.delivery_lane, coalesce(f.severity, f.default_severity),
-           f.subject_table, f.subject_ref, f.canonical_address, 'oneroof', 'oneroof', f.correlation_id, 'safe_metadata', f.payload,
-           f.occurred_at, at + f.place * interval '1 microsecond'
-    FROM fresh AS f WHERE f.reason IS NULL ORDER BY f.place
-  ), kept AS (
-    INSERT INTO public.event_pending
-      (event_domain, event_type_hint, entity_table, entity_ref, canonical_address, actor_ref, capture_payload, error_count)
-    SELECT 'governance', f.event_type, f.subject_table, f.subject_ref, f.canonical_address, 'oneroof',
-           jsonb_build_object('event_id', f.event_id, 'state', 'held', 'reason', f.reason, 'source', f.source,
-                              'source_key', public.gov_key_mark(f.source_key), 'change_number', f.change_number,
-                              'occurred_at', f.occurred_at, 'payload', f.payload), 0
-    FROM fresh AS f WHERE f.reason IS NOT NULL ORDER BY f.place
   )
-  SELECT (SELECT count(*) FROM fresh AS f WHERE f.reason IS NULL), (SELECT count(*) FROM fresh AS f WHERE f.reason IS NOT NULL),
-         count(*) FILTER (WHERE c.fault IS NOT NULL),
-         count(*) FILTER (WHERE c.fault IS NULL) - (SELECT count(*) FROM fresh),
+  SELECT array_agg(CASE WHEN c.fault IS NULL THEN c.event_type END), array_agg(c.source), array_agg(c.source_key),
+         array_agg(c.change_number), array_agg(c.subject_table), array_agg(c.subject_ref), array_agg(c.canonical_address),
+         array_agg(c.payload), array_agg(c.occurred_at), array_agg(c.severity), array_agg(c.correlation_id), count(c.fault),
          (SELECT jsonb_agg(jsonb_build_object('event_type', b.name, 'faults', b.faults) ORDER BY b.name)
           FROM (SELECT CASE WHEN d.fault LIKE 'event_type:%' THEN '(no type)' ELSE d.event_type END AS name,
                        to_jsonb((array_agg(DISTINCT d.fault))[1:5]) AS faults
-                FROM checked AS d WHERE d.fault IS NOT NULL GROUP BY 1) AS b),
-         (SELECT array_agg(DISTINCT f.event_type ORDER BY f.event_type) FROM fresh AS f WHERE f.reason IN ('not in the vocabulary', 'not active'))
-  INTO emitted, held, refused, known, v_faults, v_unready
-  FROM checked AS c;
+                FROM checked AS d WHERE d.fault IS NOT NULL GROUP BY 1) AS b)
+  INTO v_types, v_sources, v_keys, v_numbers, v_tables, v_refs, v_addresses, v_payloads, v_occurred, v_severities, v_correlations,
+       refused, v_faults
+  FROM (SELECT * FROM checked ORDER BY place) AS c;
 
+  SELECT c.emitted, c.held, c.known INTO emitted, held, known
+  FROM public.gov_emit_checked(v_types, v_sources, v_keys, v_numbers, v_tables, v_refs, v_addresses, v_payloads, v_occurred, v_severities,
+                               v_correlations) AS c;
   IF v_faults IS NOT NULL THEN
     PERFORM public.gov_finding_raise(
       'input_invalid_schema'::text, ('gov_emit:' || (b ->> 'event_type'))::text,
       format('an event %s is not a signal: %s', b ->> 'event_type', b -> 'faults' ->> 0)::text, b)
     FROM jsonb_array_elements(v_faults) AS b;
-  END IF;
-  IF v_unready IS NOT NULL THEN
-    PERFORM public.gov_finding_raise(
-      CASE WHEN starts_with(u, 'governance.handoff.') THEN 'handoff_unregistered_type' ELSE 'issue_event_gap' END::text,
-      ('gov_emit:' || u)::text, format('signals of type %s are held: it is not registered and active', u)::text,
-      jsonb_build_object('event_type', u))
-    FROM unnest(v_unready) AS u;
   END IF;
   RETURN NEXT;
 END

@@ -48,8 +48,7 @@ BEGIN
     SET state = CASE WHEN p.fault IS NULL THEN 'emitted' ELSE 'refused' END, event = NULL, subject = NULL, held_batch = NULL, held_place = NULL,
         emitted_at = CASE WHEN p.fault IS NULL THEN at END,
         content_sha256 = CASE WHEN p.fault IS NULL
-          THEN public.gov_event_digest('governance'::text, p.event_type, p.subject_table, p.subject_ref, p.canonical_address,
-                                       'oneroof'::text, 'safe_metadata'::text, p.payload, p.occurred_at) END
+          THEN public.gov_event_digest(p.subject_table, p.subject_ref, p.canonical_address, p.payload, p.occurred_at) END
     FROM picked AS p WHERE g.event_id = p.event_id AND g.event_id = ANY (v_ids)
   ), sent AS (
     INSERT INTO public.event_outbox

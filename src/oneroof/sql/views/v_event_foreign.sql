@@ -10,6 +10,8 @@ FROM (
 ) AS o
 LEFT JOIN public.governance_event AS g ON g.event_id = o.id
 WHERE g.event_id IS NULL OR g.state NOT IN ('emitted', 'adopted') OR o.copies > 1
-   OR (g.state = 'emitted' AND g.content_sha256 IS DISTINCT FROM public.gov_event_digest(
-         o.event_domain, o.event_type, o.event_subject_table, o.event_subject_ref, o.canonical_address, o.source_system,
-         o.payload_classification, o.safe_payload, o.occurred_at));
+   OR (g.state = 'emitted'
+       AND ((o.event_domain, o.event_type, o.source_system, o.payload_classification)
+            IS DISTINCT FROM ('governance', g.event_type, 'oneroof', 'safe_metadata')
+            OR g.content_sha256 IS DISTINCT FROM public.gov_event_digest(
+                 o.event_subject_table, o.event_subject_ref, o.canonical_address, o.safe_payload, o.occurred_at)));

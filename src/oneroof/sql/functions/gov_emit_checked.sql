@@ -1,0 +1,138 @@
+-- What gov_emit and gov_handoff_emit do with events that are fit to be signals, given as arrays with a place in each for every event; a
+-- place without a type is passed over. Of an active type: emitted; of any other: held in event_pending, and a finding; both once,
+-- whoever repeats it.
+CREATE OR REPLACE FUNCTION public.gov_emit_checked(
+  p_types text[], p_sources text[], p_keys text[], p_numbers bigint[], p_tables text[], p_refs text[], p_addresses text[],
+  p_payloads jsonb[], p_occurred timestamptz[], p_severities text[], p_correlations text[]
+) RETURNS TABLE (emitted bigint, held bigint, known bigint)
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+-- Of what is in a batch the planner guesses far too little, and would compare each of it with each.
+SET enable_nestloop = off
+SET jit = off
+SET work_mem = '32MB'
+-- The place of an array is found at once where it is a variable, and by counting from its beginning where it is part of a plan.
+SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+  at CONSTANT timestamptz := public.gov_now();
+  types CONSTANT text[] := ARRAY(SELECT DISTINCT t FROM unnest(p_types) AS t WHERE t IS NOT NULL);
+  given CONSTANT integer := coalesce(cardinality(p_types), 0);
+  v_batch bigint;
+  v_active text[];
+  v_open boolean;
+  v_lively text[] := '{}';
+  v_reasons text[];
+  v_ids uuid[];
+  v_before uuid[];
+BEGIN
+  emitted := 0;
+  held := 0;
+  known := 0;
+  IF types = '{}' THEN
+    RETURN NEXT;
+    RETURN;
+  END IF;
+  v_batch := nextval('public.governance_event_batch');
+  v_active := public.gov_events_active(types);
+  v_open := v_active <> '{}' OR public.gov_gate_is_open('governance.emit_enabled'::text);
+  IF v_active <> '{}' AND EXISTS (SELECT FROM public.governance_event AS h WHERE h.state = 'held') THEN
+    v_lively := ARRAY(SELECT t.event_type FROM public.v_event_type AS t
+                      WHERE t.is_active
+                        AND EXISTS (SELECT FROM public.governance_event AS h WHERE h.state = 'held' AND h.event_type = t.event_type));
+  END IF;
+  IF v_lively <> '{}' OR NOT types <@ v_active THEN
+    v_reasons := ARRAY(
+      SELECT CASE WHEN t.reason IS NOT NULL THEN t.reason
+                  -- Nothing overtakes what is about to be promoted. It is looked up by its subject, never by its type.
+                  WHEN v_lively <> '{}' AND EXISTS (
+                    SELECT FROM public.governance_event AS h
+                    WHERE h.state = 'held' AND h.subject = public.gov_key_mark(e.subject_table || ':' || e.subject_ref)
+                      AND h.event_type || '' = ANY (v_lively)) THEN 'earlier ones of the same subject are held' END
+      FROM unnest(p_types, p_tables, p_refs) WITH ORDINALITY AS e (event_type, subject_table, subject_ref, place)
+      LEFT JOIN (SELECT n.event_type, CASE WHEN n.event_type = ANY (v_active) THEN NULL
+                                           WHEN k.event_type IS NULL THEN 'not in the vocabulary'
+                                           WHEN v_open THEN 'not active'
+                                           ELSE 'the gate governance.emit_enabled is closed' END AS reason
+                 FROM unnest(types) AS n (event_type)
+                 LEFT JOIN public.governance_event_type AS k ON k.event_type = n.event_type) AS t ON t.event_type = e.event_type
+      ORDER BY e.place);
+  END IF;
+  v_ids := ARRAY(SELECT public.gov_event_id(p_sources[n], p_keys[n], p_numbers[n], p_types[n]) FROM generate_series(1, given) AS n ORDER BY n);
+  known := (SELECT count(i) FROM unnest(v_ids) AS i);
+  LOOP
+    BEGIN
+      -- In the order of their ids, so that two who emit the same at once wait for each other and not both.
+      INSERT INTO public.governance_event
+        (event_id, event_type, state, content_sha256, held_batch, held_place, subject, event, noted_at, emitted_at)
+      SELECT e.event_id, e.event_type, CASE WHEN e.reason IS NULL THEN 'emitted' ELSE 'held' END,
+             CASE WHEN e.reason IS NULL
+                  THEN public.gov_event_digest(e.subject_table, e.subject_ref, e.canonical_address, e.payload, e.occurred_at) END,
+             CASE WHEN e.reason IS NOT NULL THEN v_batch END, CASE WHEN e.reason IS NOT NULL THEN e.place END,
+             CASE WHEN e.reason IS NOT NULL THEN public.gov_key_mark(e.subject_table || ':' || e.subject_ref) END,
+             CASE WHEN e.reason IS NOT NULL
+                  THEN jsonb_build_object('subject_table', e.subject_table, 'subject_ref', e.subject_ref,
+                                          'canonical_address', e.canonical_address, 'payload', e.payload, 'severity', p_severities[e.place],
+                                          'correlation_id', p_correlations[e.place], 'occurred_at', e.occurred_at) END,
+             at, CASE WHEN e.reason IS NULL THEN at END
+      FROM (SELECT v_ids[n] AS event_id, p_types[n] AS event_type, p_tables[n] AS subject_table, p_refs[n] AS subject_ref,
+                   p_addresses[n] AS canonical_address, p_payloads[n] AS payload, p_occurred[n] AS occurred_at, v_reasons[n] AS reason,
+                   n AS place FROM generate_series(1, given) AS n) AS e
+      WHERE e.event_id IS NOT NULL ORDER BY e.event_id;
+      EXIT;
+    EXCEPTION WHEN unique_violation THEN
+      -- Some are known, or are there twice: without those.
+      v_before := v_ids;
+      v_ids := ARRAY(SELECT CASE WHEN c.copy = 1 AND NOT EXISTS (SELECT FROM public.governance_event AS g WHERE g.event_id = c.event_id)
+                                 THEN c.event_id END
+                     FROM (SELECT e.event_id, e.place, row_number() OVER (PARTITION BY e.event_id ORDER BY e.place) AS copy
+                           FROM unnest(v_ids) WITH ORDINALITY AS e (event_id, place)) AS c
+                     ORDER BY c.place);
+      IF v_ids = v_before THEN
+        RAISE EXCEPTION USING ERRCODE = 'serialization_failure', MESSAGE = 'the same events were emitted at the same time';
+      END IF;
+    END;
+  END LOOP;
+  IF v_active <> '{}' THEN
+    WITH lanes AS MATERIALIZED (
+      SELECT t.event_type, t.event_stream, t.delivery_lane, t.default_severity FROM public.v_event_type AS t
+      WHERE t.event_type = ANY (v_active)
+    )
+    INSERT INTO public.event_outbox
+      (id, event_domain, event_type, event_stream, delivery_lane, event_severity, event_subject_table, event_subject_ref,
+       canonical_address, actor_ref, source_system, correlation_id, payload_classification, safe_payload, occurred_at, created_at)
+    SELECT e.event_id, 'governance', e.event_type, t.event_stream, t.delivery_lane, coalesce(e.severity, t.default_severity),
+           e.subject_table, e.subject_ref, e.canonical_address, 'oneroof', 'oneroof', e.correlation_id, 'safe_metadata', e.payload,
+           e.occurred_at, at + e.place * interval '1 microsecond'
+    FROM (SELECT v_ids[n] AS event_id, p_types[n] AS event_type, p_tables[n] AS subject_table, p_refs[n] AS subject_ref,
+                 p_addresses[n] AS canonical_address, p_payloads[n] AS payload, p_occurred[n] AS occurred_at,
+                 p_severities[n] AS severity, p_correlations[n] AS correlation_id, v_reasons[n] AS reason, n AS place
+          FROM generate_series(1, given) AS n) AS e
+    JOIN lanes AS t ON t.event_type = e.event_type
+    WHERE e.event_id IS NOT NULL AND e.reason IS NULL;
+    GET DIAGNOSTICS emitted = ROW_COUNT;
+  END IF;
+  IF v_reasons IS NOT NULL THEN
+    INSERT INTO public.event_pending
+      (event_domain, event_type_hint, entity_table, entity_ref, canonical_address, actor_ref, capture_payload, error_count)
+    SELECT 'governance', e.event_type, e.subject_table, e.subject_ref, e.canonical_address, 'oneroof',
+           jsonb_build_object('event_id', e.event_id, 'state', 'held', 'reason', e.reason, 'source', e.source,
+                              'source_key', public.gov_key_mark(e.source_key), 'change_number', e.change_number,
+                              'occurred_at', e.occurred_at, 'payload', e.payload), 0
+    FROM (SELECT v_ids[n] AS event_id, p_types[n] AS event_type, p_tables[n] AS subject_table, p_refs[n] AS subject_ref,
+                 p_addresses[n] AS canonical_address, p_payloads[n] AS payload, p_occurred[n] AS occurred_at, v_reasons[n] AS reason,
+                 p_sources[n] AS source, p_keys[n] AS source_key, p_numbers[n] AS change_number, n AS place
+          FROM generate_series(1, given) AS n) AS e
+    WHERE e.event_id IS NOT NULL AND e.reason IS NOT NULL ORDER BY e.place;
+    GET DIAGNOSTICS held = ROW_COUNT;
+    PERFORM public.gov_finding_raise(
+      CASE WHEN starts_with(u.event_type, 'governance.handoff.') THEN 'handoff_unregistered_type' ELSE 'issue_event_gap' END::text,
+      ('gov_emit:' || u.event_type)::text, format('signals of type %s are held: it is not registered and active', u.event_type)::text,
+      jsonb_build_object('event_type', u.event_type))
+    FROM (SELECT DISTINCT e.event_type FROM unnest(v_ids, p_types, v_reasons) AS e (event_id, event_type, reason)
+          WHERE e.event_id IS NOT NULL AND e.reason IN ('not in the vocabulary', 'not active') ORDER BY e.event_type) AS u;
+  END IF;
+  known := known - emitted - held;
+  RETURN NEXT;
+END
+$$;
