@@ -11,7 +11,7 @@ from oneroof import status
 from oneroof.db import Connection
 from oneroof.status import WorkerStatus
 
-WORKER = "gov_handoff_intake"
+WORKER = "gov_candidate_scan"
 
 
 @dataclass

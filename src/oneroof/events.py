@@ -152,6 +152,19 @@ def deactivate(connection: Connection, words: Sequence[str], *, reason: str | No
     return list(ended)
 
 
+def completed(event_type: str, *, source: str, number: int, **counts: int | str) -> Event:
+    """That a worker came to the end of its work on a source, for the so-manieth time."""
+    return Event(
+        event_type=event_type,
+        source=event_type.rsplit(".", 1)[0],
+        source_key=source,
+        change_number=number,
+        subject_table="governance_candidate_state",
+        subject_ref=source,
+        payload={"source": source, **counts},
+    )
+
+
 def emit(connection: Connection, batch: Iterable[Event]) -> Emitted:
     """Emit or hold a batch in the caller's transaction, which is a worker's."""
     parts = [event.part() for event in batch]

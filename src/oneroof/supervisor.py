@@ -103,7 +103,7 @@ class Supervisor:
             return
         connection = self.dial()
         try:
-            watch.watch(connection)
+            watch.watch(connection, whole=True)
         finally:
             leave(connection)
 

@@ -1,18 +1,23 @@
 """The watch: looks at every cursor and raises or clears what follows (doc 39 §39.6, promise 9).
 
 A worker that holds a lease and no longer ticks is a `cursor_silent_gap`, one whose frontier is too old a `cursor_lag`;
-both close by themselves when it is no longer so, as do conflicts that ended and dead letters that were dealt with. Any
-running supervisor does this every few seconds, `oneroof watch --once` for a scheduler; any number at once do no harm.
+both close by themselves when it is no longer so, as do conflicts that ended, storms that are over and dead letters that
+were dealt with. Of the intake the same is said in the words of the handoff (doc 32 §8), with a signal when it begins.
+What was held and may be emitted now is emitted, and the intake's heartbeat with it. Any running supervisor does this
+every few seconds, `oneroof watch --once` for a scheduler; any number at once do no harm.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from oneroof import findings
-from oneroof.db import Connection, queries, transaction
+from oneroof import events, findings
+from oneroof.db import Connection, one, queries, transaction
+from oneroof.events import Event
 
 INTERVAL = 5.0
+# How many batches of held events to emit in one look.
+BATCHES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,16 +27,47 @@ class Seen:
     raised: list[str]
     cleared: list[str]
     open: int
+    promoted: int = 0
 
 
-def watch(connection: Connection) -> Seen:
-    """One look, in one short transaction; writes only what has changed."""
+def watch(connection: Connection, *, whole: bool = False) -> Seen:
+    """One look, in short transactions; writes only what has changed. The whole of what is held is promoted if it is
+    asked for, else some of it.
+    """
     with transaction(connection, doing="watching", role="oneroof_worker", statement_timeout=5, lock_timeout=2):
         rows = connection.execute(queries("watch")["reconcile"]).fetchall()
+        changed = [(str(key), bool(is_wanted)) for key, is_wanted, is_changed, *_ in rows if is_changed]
+        begun = [row[3:] for row in rows if row[2] and row[3] is not None]
+        events.emit(connection, [_fault(*each) for each in begun])
+        one(connection, queries("watch")["heartbeat"])
         open_now = findings.count_open(connection)
-    changed = [(str(key), bool(is_wanted)) for key, is_wanted, is_changed in rows if is_changed]
     return Seen(
         raised=[key for key, is_wanted in changed if is_wanted],
         cleared=[key for key, is_wanted in changed if not is_wanted],
         open=open_now,
+        promoted=_promote(connection, whole=whole),
+    )
+
+
+def _promote(connection: Connection, *, whole: bool) -> int:
+    promoted, batches = 0, 0
+    while (whole or batches < BATCHES) and events.promotable(connection):
+        moved = events.promote(connection)
+        promoted, batches = promoted + moved, batches + 1
+        if not moved:
+            break
+    return promoted
+
+
+def _fault(event_type: str, subject: str, times: int) -> Event:
+    """That a fault began, of a worker and a source: which time that is."""
+    worker, _, scope = subject.partition(":")
+    return Event(
+        event_type=event_type,
+        source="oneroof",
+        source_key=subject,
+        change_number=times,
+        subject_table="gov_worker_cursor",
+        subject_ref=subject,
+        payload={"worker": worker, "source": scope},
     )

@@ -229,7 +229,8 @@ def test_what_has_no_address_is_poison_and_the_rest_goes_on(admin: Connection) -
     assert one(admin, "SELECT changes FROM governance_handoff") == (18,)
     dead = "SELECT count(*) FROM governance_retry WHERE state = 'dead' AND source_name = 'registry_changelog'"
     assert one(admin, dead) == (2,)
-    assert one(admin, "SELECT events_seen FROM gov_worker_cursor WHERE source_name = 'registry_changelog'") == (20,)
+    seen = "SELECT events_seen - (last_run_summary ->> 'own')::bigint FROM gov_worker_cursor WHERE source_name = %s"
+    assert one(admin, seen, ("registry_changelog",)) == (20,)
 
 
 def test_odd_times_of_changes_are_taken_and_none_is_lost(admin: Connection) -> None:

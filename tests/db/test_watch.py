@@ -250,3 +250,31 @@ def test_who_pins_the_horizon_is_named(lone_bed: Bed) -> None:
         elsewhere.execute("ROLLBACK PREPARED 'it''s forgotten'")
         assert actor.seen().state == "quiet"
         elsewhere.close()
+
+
+def test_of_the_intake_the_same_is_said_in_the_words_of_the_handoff(admin: Connection) -> None:
+    """Doc 32 §8, doc 41 §41.11.6: `handoff_silent_gap`, `handoff_lag` and `handoff_dlq` open with a signal, and close
+    by themselves.
+    """
+    actor = Actor(admin, worker="gov_handoff_intake")
+    actor.begin()
+    actor.claim()
+    admin.execute(
+        "INSERT INTO governance_retry (worker_name, source_name, source_key, key_mark, row_xid, state, sqlstate,"
+        " last_error) VALUES ('gov_handoff_intake', 'birth_registry', '1', '1', 1, 'dead', '22000', 'x')"
+    )
+    actor.at(400)
+    raised = {key.split(":")[0] for key in watch(admin).raised}
+    assert raised >= {"handoff_silent_gap", "handoff_lag", "handoff_dlq"}
+    hints = "SELECT event_type_hint FROM event_pending WHERE event_type_hint LIKE 'governance.handoff.%' ORDER BY 1"
+    assert [hint for (hint,) in admin.execute(hints)] == [
+        "governance.handoff.dlq",
+        "governance.handoff.lag",
+        "governance.handoff.silent_gap",
+    ]
+    admin.execute("UPDATE governance_retry SET state = 'resolved'")
+    admin.execute("UPDATE gov_worker_cursor SET frontier_at = gov_now()")
+    actor.tick()
+    cleared = {key.split(":")[0] for key in watch(admin).cleared}
+    assert cleared >= {"handoff_silent_gap", "handoff_lag", "handoff_dlq"}
+    assert watch(admin).cleared == []

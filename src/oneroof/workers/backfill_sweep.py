@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from psycopg import errors as pg
 from psycopg import sql
 
-from oneroof import batch, cursor, facts, ranges, strip, tail
+from oneroof import batch, cursor, events, facts, ranges, strip, tail
 from oneroof.batch import Statements
 from oneroof.cursor import Cursor
 from oneroof.db import Connection
@@ -30,6 +30,7 @@ from oneroof.width import Width
 from oneroof.worker import MOVED, NOTHING, Run, Step, fenced, isolating
 
 NAME = "gov_backfill_sweep"
+COMPLETED = "governance.backfill.sweep_completed"
 BATCH = 5_000
 # After so many batches in a row that met a known key, upserts are the rule.
 PATIENCE = 3
@@ -139,6 +140,11 @@ class BackfillSweep:
     def _close(self, here: Cursor) -> None:
         cursor.close_window(self.connection, here, phase="incremental")
         cursor.summarise(self.connection, here, books=self.source.source_name)
+        if self.name == self.source.source_name:
+            number = int(here.metadata.get("source_snapshot_ref") or 0)
+            events.emit(
+                self.connection, [events.completed(COMPLETED, source=self.name, number=number, seen=here.events_seen)]
+            )
 
     def _open(self, here: Cursor) -> Step:
         horizon = cursor.read_horizon(self.connection, here)

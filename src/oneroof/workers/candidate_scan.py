@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field, replace
 
-from oneroof import cursor, facts
+from oneroof import cursor, events, facts
 from oneroof.cursor import Cursor
 from oneroof.db import Connection
 from oneroof.lease import Lease
@@ -18,6 +18,7 @@ from oneroof.source import Source
 from oneroof.worker import MOVED, NOTHING, Run, Step, fenced
 
 NAME = "gov_candidate_scan"
+COMPLETED = ("governance.candidate.scan_completed", "governance.coverage.scan_completed")
 BATCH = 5_000
 SWEEP_INTERVAL = 10.0
 # How many findings to tell in one transaction.
@@ -75,7 +76,7 @@ class CandidateScan:
         judged = facts.judge(self.connection, self.source)
         done = self._first_of("apply", "spread", "expire")
         if not (moved or judged or done):
-            return (Step(0, 0, idle=False, rest=REST) if self._left else self._findings()), self.run
+            return (Step(0, 0, idle=False, rest=REST) if self._left else self._findings(here)), self.run
         run = replace(self.run, batch_count=self.run.batch_count + 1, rows_seen=self.run.rows_seen + done)
         cursor.advance(self.connection, here, at=None, seen=done, written=done, watermark=None, summary=run.summary())
         self._has_moved = True
@@ -84,7 +85,7 @@ class CandidateScan:
     def _first_of(self, *steps: str) -> int:
         return next((n for what in steps if (n := facts.call(self.connection, what, self.source, most=self.batch))), 0)
 
-    def _findings(self) -> Step:
+    def _findings(self, here: Cursor) -> Step:
         """When the verdicts are still: count what they found, and tell it. While they are about to change this is put
         off for a while, since it would have to be done again.
         """
@@ -94,6 +95,10 @@ class CandidateScan:
                 return Step(seen=0, written=0, idle=False, rest=REST)
             self._has_moved, self._counted, self._put_off = False, time.monotonic(), None
             facts.count(self.connection, self.source)
+            number, seen = int(here.metadata.get("batches") or 0), here.events_seen
+            if number:
+                done = [events.completed(each, source=self.name, number=number, judged=seen) for each in COMPLETED]
+                events.emit(self.connection, done)
         told = facts.call(self.connection, "tell", self.source, most=FINDINGS)
         return MOVED if told else NOTHING
 

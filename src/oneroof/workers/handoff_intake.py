@@ -11,7 +11,7 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from psycopg import errors as pg
 from psycopg import sql
@@ -46,6 +46,7 @@ BACKLOG_BATCHES = 10
 BUSY_PRUNE, PRUNE = 250, 5_000
 # How far behind the latest row the fast lane looks for what commits late; the rest is the frontier's.
 OVERLAP = "5 seconds"
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -120,9 +121,7 @@ class HandoffIntake:
         """Tell what change logs and registers handed off, when its window is over; of objects was told at once."""
         if self.source.source_kind == INVENTORY or not (everything or self._has_untold):
             return False
-        who = {"worker": NAME, "source": self.name, "doing": f"telling of {self.name}"}
-        telling = lambda _: handoff.tell(self.connection, self.name, everything=everything)  # noqa: E731
-        return fenced(self.connection, self.lease, telling, **who) > 0
+        return self._fenced(lambda _: handoff.tell(self.connection, self.name, everything=everything)) > 0
 
     def _newest_rows(self) -> Step:
         return isolating(
@@ -149,8 +148,8 @@ class HandoffIntake:
                 self._are_births, self._births = False, 0
         return self._fenced(piece, overlap=overlap)
 
-    def _fenced(self, piece: Callable[[Cursor], Step], *, overlap: str | None = None) -> Step:
-        def drafted(here: Cursor) -> Step:
+    def _fenced(self, piece: Callable[[Cursor], T], *, overlap: str | None = None) -> T:
+        def drafted(here: Cursor) -> T:
             self._draft = self.run
             return piece(here)
 

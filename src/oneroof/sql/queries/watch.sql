@@ -12,12 +12,23 @@ wanted AS MATERIALIZED (
   SELECT 'cursor_lag', subject, worker_name || ' is further behind ' || source_name || ' than allowed',
          jsonb_build_object('frontier_at', frontier_at, 'frontier', frontier, 'pinned_by', pinned_by)
   FROM workers WHERE is_late
+  UNION ALL
+  -- Of the intake, in the words of the handoff (doc 32 §8).
+  SELECT 'handoff_silent_gap', subject, 'the handoff of ' || source_name || ' no longer ticks', jsonb_build_object('last_tick_at', last_tick_at)
+  FROM workers WHERE state = 'dead' AND worker_name = 'gov_handoff_intake'
+  UNION ALL
+  SELECT 'handoff_lag', subject, 'the handoff of ' || source_name || ' is further behind than allowed', jsonb_build_object('pinned_by', pinned_by)
+  FROM workers WHERE is_late AND worker_name = 'gov_handoff_intake'
+  UNION ALL
+  SELECT 'handoff_dlq', subject, 'handoffs of ' || source_name || ' failed every attempt', '{}'::jsonb
+  FROM workers WHERE dead > 0 AND worker_name = 'gov_handoff_intake'
 ),
 over AS MATERIALIZED (
   SELECT f.issue_type, substr(f.coalesce_key, length(f.issue_type) + 2) AS subject, f.last_seen_at
   FROM public.governance_finding AS f
   WHERE f.is_open AND f.issue_type IN ('cursor_silent_gap', 'cursor_lag', 'cursor_lease_conflict', 'cursor_dlq',
-                                       'backfill_batch_failed', 'backfill_dlq_overflow', 'handoff_dlq_overflow')
+                                       'backfill_batch_failed', 'backfill_dlq_overflow', 'handoff_dlq_overflow',
+                                       'handoff_silent_gap', 'handoff_lag', 'handoff_dlq', 'group_invalidation_storm')
 ),
 acts AS MATERIALIZED (
   SELECT issue_type, subject, title, details, true AS is_wanted FROM wanted
@@ -30,15 +41,22 @@ acts AS MATERIALIZED (
   ) AS r
   LEFT JOIN public.governance_worker_policy AS p ON p.worker_name = split_part(o.subject, ':', 1)
   WHERE CASE
-    WHEN o.issue_type IN ('cursor_silent_gap', 'cursor_lag')
+    WHEN o.issue_type IN ('cursor_silent_gap', 'cursor_lag', 'handoff_silent_gap', 'handoff_lag', 'handoff_dlq')
       THEN NOT EXISTS (SELECT FROM wanted AS w WHERE w.issue_type = o.issue_type AND w.subject = o.subject)
-    WHEN o.issue_type = 'cursor_lease_conflict' THEN o.last_seen_at < (SELECT public.gov_now()) - interval '2 minutes'
+    WHEN o.issue_type IN ('cursor_lease_conflict', 'group_invalidation_storm') THEN o.last_seen_at < (SELECT public.gov_now()) - interval '2 minutes'
     WHEN o.issue_type ~ '_overflow$' THEN r.dead <= coalesce(p.dlq_limit, 0)
     ELSE r.dead = 0
   END
   ORDER BY issue_type, subject
 )
-SELECT issue_type || ':' || subject AS coalesce_key, is_wanted,
-       CASE WHEN is_wanted THEN public.gov_finding_raise(issue_type::text, subject::text, title::text, details::jsonb)
-            ELSE public.gov_finding_clear(issue_type::text, subject::text) END AS is_changed
-FROM acts
+-- What began has a signal, where there is a type for it, with how often it has begun.
+SELECT a.coalesce_key, a.is_wanted, a.is_changed, CASE WHEN a.is_wanted THEN t.event_type END, a.subject, a.times
+FROM (SELECT issue_type || ':' || subject AS coalesce_key, issue_type, subject, is_wanted,
+             CASE WHEN is_wanted THEN public.gov_finding_raise(issue_type::text, subject::text, title::text, details::jsonb)
+                  ELSE public.gov_finding_clear(issue_type::text, subject::text) END AS is_changed,
+             1 + coalesce((SELECT f.reopen_count + 1 FROM public.v_finding AS f WHERE f.coalesce_key = acts.issue_type || ':' || acts.subject), 0) AS times
+      FROM acts) AS a
+LEFT JOIN public.governance_event_type AS t ON t.event_type = 'governance.' || regexp_replace(a.issue_type, '_', '.')
+
+-- heartbeat --
+SELECT public.gov_handoff_heartbeat()
