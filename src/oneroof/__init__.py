@@ -11,8 +11,8 @@ The one way through (docs/explanation/flow.md):
 The ground (docs/explanation/install.md, four-eyes.md, embedded.md): substrate, script, migrate, doctor; people,
 approvals, gates; embedded; estate. The workers (tail.md, handoff.md, retry.md, supervisor.md, liveness.md): source,
 tail, cursor, batch and handoff say what is read and applied; lease and worker fence it; retry takes what fails; lane,
-control and supervisor run it; watch, findings and status tell how it is. Who answers for what (ownership.md):
-owner_lines, owners, exceptions.
+control and supervisor run it, replay reads again; watch, findings and status tell how it is. Who answers for what
+(ownership.md): owner_lines, owners, exceptions.
 The rules (rules.md): rules, cases, matches. What people review and hand in is a document. The proof (proof.md): walk
 reads one snapshot, recount counts, reckoning and deriving compare, proof closes the books, certificate is what is left
 of it, witness keeps it. Signals (events.md): vocabulary is what may be said, events lets it out, signals reads it
@@ -25,7 +25,7 @@ Imports point one way; tests/unit/test_import_direction.py has the layers:
       ← estate script events gates people rules source vanishing
       ← migrate columns cursor batch cases guard matches watch
       ← tail fingerprint handoff signals ← facts known reconcile strip ranges walk worker control ← retries recount
-      ← reckoning ← workers deriving ← lane ← supervisor status trace ← doctor ← proof ← witness ← cli
+      ← reckoning ← workers deriving ← lane ← supervisor status trace replay ← doctor ← proof ← witness ← cli
 """
 
 __version__ = "0.1.0"

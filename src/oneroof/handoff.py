@@ -18,6 +18,8 @@ from oneroof.source import INVENTORY, REGISTER, Source
 BORN, SEEN = "born", "seen"
 # How long changes of one group are one, where nobody says otherwise.
 WINDOW = "1 second"
+# No row counts.
+NOTHING = sql.SQL("false")
 
 
 def applying(
@@ -33,6 +35,14 @@ def applying(
     """
     put = sql.SQL("put AS ({})").format(sql.SQL(effect)) if effect else _effects(source, how or source.source_kind)
     return batch.effective(rows, put, counts=counts)
+
+
+def unread(source: Source) -> sql.Composable:
+    """In a full pass over rows that were counted before: those behind the watermark that was reached by then."""
+    if source.timestamp_column is None:
+        return NOTHING
+    kind = sql.SQL(source.types[source.timestamp_column])
+    return sql.SQL("coalesce(ts > %(past)s::text::{}, %(past)s::text IS NULL)").format(kind)
 
 
 def tell(connection: Connection, source: str, *, everything: bool) -> int:

@@ -81,11 +81,17 @@ def fenced(
     source: str,
     doing: str,
     overlap: str | None = None,
+    without: str | None = None,
 ) -> T:
     """Run a batch from its cursor on in one transaction behind the fence, as the worker's role, each statement within
-    the limit; first it is noted when the oldest open transaction began, if an overlap is given.
+    the limit; first it is noted when the oldest open transaction began, if an overlap is given. `without` names what
+    the planner is not to use.
     """
-    settings = {**_SETTINGS, "idle_in_transaction_session_timeout": f"{int(held.ttl * 500)}ms"}
+    settings = {
+        **_SETTINGS,
+        **({without: "off"} if without else {}),
+        "idle_in_transaction_session_timeout": f"{int(held.ttl * 500)}ms",
+    }
     first = sql.SQL("; ").join([lease.fence(held), cursor.reading(worker=worker, source=source, overlap=overlap)])
     for attempt in range(1, ATTEMPTS + 1):
         try:

@@ -65,7 +65,7 @@ LAYERS = (
     {"oneroof.reckoning"},
     {"oneroof.workers", "oneroof.deriving"},
     {"oneroof.lane"},
-    {"oneroof.supervisor", "oneroof.status", "oneroof.trace"},
+    {"oneroof.supervisor", "oneroof.status", "oneroof.trace", "oneroof.replay"},
     {"oneroof.doctor"},
     {"oneroof.proof"},
     {"oneroof.witness"},

@@ -31,6 +31,7 @@ from oneroof.cli import (
     person,
     policy,
     prove,
+    replay,
     rules,
     run,
     schema,
@@ -80,7 +81,7 @@ def root(
     session.as_json = as_json
 
 
-for module in (schema, run, status, trace, prove, policy, demo, doctor):
+for module in (schema, run, replay, status, trace, prove, policy, demo, doctor):
     module.register(app)
 for name, group in (
     ("estate", estate.app),

@@ -46,6 +46,8 @@ BACKLOG_BATCHES = 10
 BUSY_PRUNE, PRUNE = 250, 5_000
 # How far behind the latest row the fast lane looks for what commits late; the rest is the frontier's.
 OVERLAP = "5 seconds"
+# What a batch wrote is compared with what it read: of neither the planner knows how much it is.
+COMPARING = "enable_nestloop"
 T = TypeVar("T")
 
 
@@ -54,7 +56,8 @@ class HandoffIntake:
     """The intake of one source by one instance. `sweep_interval` is how long the frontier may rest; `at_once` means
     that the first window does not wait for it; `pressed` that somebody with news waits for the turn to end, and
     `is_hot` that it is this one; `hurried` that what was handed off is told at once. `has_news` says whether the last
-    turn met any: what the walk finds was not waited for, and what oneroof wrote itself is none.
+    turn met any: what the walk finds was not waited for, and what oneroof wrote itself is none; `calm` for how many
+    seconds there can be none.
     """
 
     connection: Connection
@@ -69,7 +72,6 @@ class HandoffIntake:
     pressed: bool = False
     is_hot: bool = False
     has_news: bool = field(default=False, init=False)
-    # For how many seconds nothing can be new: without a fast lane, until the next pass.
     calm: float = field(default=0.0, init=False)
     windows_closed: int = field(default=0, init=False)
     run: Run = field(default_factory=Run, init=False)
@@ -153,7 +155,7 @@ class HandoffIntake:
             self._draft = self.run
             return piece(here)
 
-        who = {"worker": NAME, "source": self.name, "doing": f"tailing {self.name}"}
+        who = {**self._who(), "doing": f"tailing {self.name}", "without": COMPARING}
         try:
             step = fenced(self.connection, self.lease, drafted, **who, overlap=overlap)
         except BaseException:
@@ -250,8 +252,8 @@ class HandoffIntake:
         done = self._apply(here, statement, given, poison=poison, at=here.window_at, full=False)
         mark = None
         if done.read == size and done.mark_ts is not None and done.mark_key is not None:
-            keys = [done.mark_key] if len(self.source.key_columns) == 1 else json.loads(done.mark_key)
-            mark = [done.mark_ts, *map(str, keys)]
+            keys = [done.mark_key] if len(self.source.key_columns) == 1 else map(str, json.loads(done.mark_key))
+            mark = [done.mark_ts, *keys]
         look.go_on(mark, read=done.read, is_full=done.read == size, horizon=here.horizon, xids=done.xids)
         return done
 
@@ -302,12 +304,11 @@ class HandoffIntake:
             batch=most,
         )
         at = {**at, "tid": piece.last}
-        if piece.rows == 0:
-            cursor.place(self.connection, here, at)
-            self._pass_seconds += time.monotonic() - began
-            return MOVED
         # How long a pass takes is a matter of the table, not of what there was to do.
         self._pass_seconds += time.monotonic() - began
+        if piece.rows == 0:
+            cursor.place(self.connection, here, at)
+            return MOVED
         bare = poison is not None
         statement = self._statements.get(
             "walk",
@@ -336,18 +337,11 @@ class HandoffIntake:
         return MOVED
 
     def _effect(self, rows: sql.Composed, bare: bool, *, full: bool = False, first: bool = False) -> sql.Composed:
-        counts = sql.SQL("false") if first else self._news() if full else batch.EVERY
+        counts = handoff.NOTHING if first else handoff.unread(self.source) if full else batch.EVERY
         if bare:
             return batch.staging(rows, counts=counts)
         how = handoff.BORN if self._are_births else handoff.SEEN if first else None
         return handoff.applying(self.source, rows, how=how, effect=self.effect, counts=counts)
-
-    def _news(self) -> sql.Composable:
-        """In a full pass over rows that were counted before: those behind the watermark that was reached by then."""
-        if self.source.timestamp_column is None:
-            return sql.SQL("false")
-        kind = sql.SQL(self.source.types[self.source.timestamp_column])
-        return sql.SQL("coalesce(ts > %(past)s::text::{}, %(past)s::text IS NULL)").format(kind)
 
     def _apply(
         self,
@@ -396,5 +390,5 @@ class HandoffIntake:
             return True
         return here.rested >= max(self.sweep_interval, self._pass_seconds * SHARE if self.sweep_interval else 0)
 
-    def _who(self) -> dict[str, Any]:
+    def _who(self) -> dict[str, str]:
         return {"worker": NAME, "source": self.name}

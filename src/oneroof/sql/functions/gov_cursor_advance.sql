@@ -21,7 +21,7 @@ BEGIN
       metadata = c.metadata || jsonb_build_object('batches', coalesce((c.metadata ->> 'batches')::bigint, 0) + 1)
   WHERE c.worker_name = p_worker AND c.source_name = p_source;
   IF p_worker = 'gov_handoff_intake' AND p_written > 0 THEN
-    PERFORM public.gov_handoff_audit(p_source, p_seen, p_written);
+    PERFORM public.gov_handoff_audit(p_source, 'take'::text, p_seen, p_written);
   END IF;
 END
 $$;

@@ -85,3 +85,9 @@ FROM (SELECT b.parts, b.ref, {born} AS born, count(*) AS many, max(w.at) AS at,
 
 -- tell --
 SELECT public.gov_handoffs_tell(%(source)s::text, %(all)s::boolean)
+
+-- signals --
+SELECT pg_stat_get_xact_tuples_inserted('public.event_outbox'::regclass) + pg_stat_get_xact_tuples_inserted('public.event_pending'::regclass)
+
+-- note_replay --
+SELECT public.gov_handoff_audit(%(source)s::text, 'replay'::text, %(seen)s::bigint, %(written)s::bigint)
