@@ -15,7 +15,7 @@ SET work_mem = '32MB'
 SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
-  at CONSTANT timestamptz := public.gov_now();
+  at timestamptz;
   types CONSTANT text[] := ARRAY(SELECT DISTINCT t FROM unnest(p_types) AS t WHERE t IS NOT NULL);
   given CONSTANT integer := coalesce(cardinality(p_types), 0);
   v_batch bigint;
@@ -35,6 +35,8 @@ BEGIN
   END IF;
   v_batch := nextval('public.governance_event_batch');
   v_active := public.gov_events_active(types);
+  -- Not before the locks are ours: nothing that was promoted while we waited is later than what we emit.
+  at := public.gov_now();
   v_open := v_active <> '{}' OR public.gov_gate_is_open('governance.emit_enabled'::text);
   IF v_active <> '{}' AND EXISTS (SELECT FROM public.governance_event AS h WHERE h.state = 'held') THEN
     v_lively := ARRAY(SELECT t.event_type FROM public.v_event_type AS t
@@ -64,16 +66,17 @@ BEGIN
     BEGIN
       -- In the order of their ids, so that two who emit the same at once wait for each other and not both.
       INSERT INTO public.governance_event
-        (event_id, event_type, state, content_sha256, held_batch, held_place, subject, event, noted_at, emitted_at)
+        (event_id, event_type, state, content_sha256, held_batch, held_place, subject, subject_table, subject_ref, canonical_address,
+         payload, severity, correlation_id, occurred_at, noted_at, emitted_at)
       SELECT e.event_id, e.event_type, CASE WHEN e.reason IS NULL THEN 'emitted' ELSE 'held' END,
              CASE WHEN e.reason IS NULL
                   THEN public.gov_event_digest(e.subject_table, e.subject_ref, e.canonical_address, e.payload, e.occurred_at) END,
              CASE WHEN e.reason IS NOT NULL THEN v_batch END, CASE WHEN e.reason IS NOT NULL THEN e.place END,
              CASE WHEN e.reason IS NOT NULL THEN public.gov_key_mark(e.subject_table || ':' || e.subject_ref) END,
-             CASE WHEN e.reason IS NOT NULL
-                  THEN jsonb_build_object('subject_table', e.subject_table, 'subject_ref', e.subject_ref,
-                                          'canonical_address', e.canonical_address, 'payload', e.payload, 'severity', p_severities[e.place],
-                                          'correlation_id', p_correlations[e.place], 'occurred_at', e.occurred_at) END,
+             CASE WHEN e.reason IS NOT NULL THEN e.subject_table END, CASE WHEN e.reason IS NOT NULL THEN e.subject_ref END,
+             CASE WHEN e.reason IS NOT NULL THEN e.canonical_address END, CASE WHEN e.reason IS NOT NULL THEN e.payload END,
+             CASE WHEN e.reason IS NOT NULL THEN p_severities[e.place] END,
+             CASE WHEN e.reason IS NOT NULL THEN p_correlations[e.place] END, CASE WHEN e.reason IS NOT NULL THEN e.occurred_at END,
              at, CASE WHEN e.reason IS NULL THEN at END
       FROM (SELECT v_ids[n] AS event_id, p_types[n] AS event_type, p_tables[n] AS subject_table, p_refs[n] AS subject_ref,
                    p_addresses[n] AS canonical_address, p_payloads[n] AS payload, p_occurred[n] AS occurred_at, v_reasons[n] AS reason,

@@ -8,9 +8,10 @@ SET search_path = pg_catalog, pg_temp
 SET plan_cache_mode = force_custom_plan
 SET enable_nestloop = off
 SET jit = off
+SET work_mem = '32MB'
 AS $$
 DECLARE
-  at CONSTANT timestamptz := public.gov_now();
+  at timestamptz;
   v_active text[];
   v_ids uuid[];
   v_refused uuid[];
@@ -19,6 +20,8 @@ DECLARE
 BEGIN
   -- One at a time, or a later event of a subject could overtake an earlier one.
   PERFORM pg_advisory_xact_lock(hashtextextended('oneroof.events.promote', 0));
+  -- The moment is that of whoever's turn it is.
+  at := public.gov_now();
   v_active := public.gov_events_active(ARRAY(
     SELECT t.event_type FROM public.governance_event_type AS t
     WHERE (p_type IS NULL OR t.event_type = p_type)
@@ -32,21 +35,23 @@ BEGIN
                         WHERE e.state = 'held' AND e.event_type = t.event_type ORDER BY e.held_batch, e.held_place LIMIT p_most) AS h
     ORDER BY h.held_batch, h.held_place LIMIT p_most);
   WITH types AS MATERIALIZED (
-    SELECT t.* FROM public.v_event_type AS t
+    SELECT t.event_type, t.event_stream, t.delivery_lane, t.default_severity, t.payload_keys FROM public.v_event_type AS t
+    WHERE t.event_type = ANY (v_active)
   ), picked AS MATERIALIZED (
-    SELECT h.event_id, h.event_type, t.event_stream, t.delivery_lane, t.default_severity, h.event -> 'payload' AS payload, x.*,
+    SELECT h.event_id, h.event_type, t.event_stream, t.delivery_lane, coalesce(h.severity, t.default_severity) AS severity, h.subject_table,
+           h.subject_ref, h.canonical_address, h.payload, h.correlation_id, h.occurred_at,
            row_number() OVER (ORDER BY h.held_batch, h.held_place) AS place,
            -- Held while its type was in no vocabulary, and so by other rules than it now has.
-           (SELECT min(left(k, 63)) FROM jsonb_object_keys(h.event -> 'payload') AS k WHERE k <> ALL (t.payload_keys)) AS fault
+           CASE WHEN h.payload - t.payload_keys <> '{}'
+                THEN (SELECT min(left(k, 63)) FROM jsonb_object_keys(h.payload - t.payload_keys) AS k) END AS fault
     FROM public.governance_event AS h
     JOIN types AS t ON t.event_type = h.event_type
-    CROSS JOIN LATERAL jsonb_to_record(h.event) AS x (subject_table text, subject_ref text, canonical_address text, severity text,
-      correlation_id text, occurred_at timestamptz)
     WHERE h.event_id = ANY (v_ids)
   ), moved AS (
     UPDATE public.governance_event AS g
-    SET state = CASE WHEN p.fault IS NULL THEN 'emitted' ELSE 'refused' END, event = NULL, subject = NULL, held_batch = NULL, held_place = NULL,
-        emitted_at = CASE WHEN p.fault IS NULL THEN at END,
+    SET state = CASE WHEN p.fault IS NULL THEN 'emitted' ELSE 'refused' END, held_batch = NULL, held_place = NULL,
+        subject = NULL, subject_table = NULL, subject_ref = NULL, canonical_address = NULL, payload = NULL, severity = NULL,
+        correlation_id = NULL, occurred_at = NULL, emitted_at = CASE WHEN p.fault IS NULL THEN at END,
         content_sha256 = CASE WHEN p.fault IS NULL
           THEN public.gov_event_digest(p.subject_table, p.subject_ref, p.canonical_address, p.payload, p.occurred_at) END
     FROM picked AS p WHERE g.event_id = p.event_id AND g.event_id = ANY (v_ids)
@@ -54,7 +59,7 @@ BEGIN
     INSERT INTO public.event_outbox
       (id, event_domain, event_type, event_stream, delivery_lane, event_severity, event_subject_table, event_subject_ref,
        canonical_address, actor_ref, source_system, correlation_id, payload_classification, safe_payload, occurred_at, created_at)
-    SELECT p.event_id, 'governance', p.event_type, p.event_stream, p.delivery_lane, coalesce(p.severity, p.default_severity),
+    SELECT p.event_id, 'governance', p.event_type, p.event_stream, p.delivery_lane, p.severity,
            p.subject_table, p.subject_ref, p.canonical_address, 'oneroof', 'oneroof', p.correlation_id, 'safe_metadata', p.payload,
            p.occurred_at, at + p.place * interval '1 microsecond'
     FROM picked AS p WHERE p.fault IS NULL ORDER BY p.place
@@ -69,7 +74,7 @@ BEGIN
   UPDATE public.event_pending AS e
   SET processed_at = at,
       capture_payload = e.capture_payload || jsonb_build_object('state',
-        CASE WHEN e.capture_payload ->> 'event_id' = ANY (v_refused::text[]) THEN 'refused' ELSE 'promoted' END)
+        CASE WHEN v_refused <> '{}' AND e.capture_payload ->> 'event_id' = ANY (v_refused::text[]) THEN 'refused' ELSE 'promoted' END)
   WHERE e.processed_at IS NULL AND e.actor_ref = 'oneroof' AND e.event_domain = 'governance' AND e.event_type_hint = ANY (v_active)
     AND e.capture_payload ->> 'event_id' = ANY (v_ids::text[]);
   IF v_faults IS NOT NULL THEN

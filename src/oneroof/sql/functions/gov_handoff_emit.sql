@@ -39,19 +39,24 @@ BEGIN
                   ELSE p_groups[n] END
       FROM generate_series(1, given) AS n ORDER BY n);
   END IF;
+  -- The keys come in the order in which jsonb keeps them.
   v_payloads := ARRAY(
     SELECT CASE
       WHEN plain THEN
-        '{"source": "' || p_source || '", "change_kind": "' || p_kinds[n] || '", "change_number": ' || p_numbers[n]
-        || coalesce(', "object_type": "' || p_classes[n] || '", "collection_name": "' || p_classes[n] || '"', '')
-        || coalesce(', "group_key": "' || v_groups[n] || '"', '') || coalesce(', "source_system": "' || p_systems[n] || '"', '')
-        || coalesce(', "actor_ref": "' || p_actors[n] || '"', '')
+        '{"source": "' || p_source || '"' || coalesce(', "changes": ' || p_changes[n], '')
+        || coalesce(', "actor_ref": "' || p_actors[n] || '"', '') || coalesce(', "group_key": "' || v_groups[n] || '"', '')
+        || ', "change_kind": "' || p_kinds[n] || '"' || coalesce(', "object_type": "' || p_classes[n] || '"', '')
+        || coalesce(', "occurred_at": ' || to_json(p_occurred[n])::text, '') || ', "change_number": ' || p_numbers[n]
+        || coalesce(', "source_system": "' || p_systems[n] || '"', '')
+        || coalesce(', "collection_name": "' || p_classes[n] || '"', '') || '}'
       ELSE
-        '{"source": ' || to_json(p_source)::text || ', "change_kind": "' || p_kinds[n] || '", "change_number": ' || p_numbers[n]
-        || coalesce(', "object_type": ' || to_json(p_classes[n])::text || ', "collection_name": ' || to_json(p_classes[n])::text, '')
-        || coalesce(', "group_key": ' || to_json(v_groups[n])::text, '') || coalesce(', "source_system": ' || to_json(p_systems[n])::text, '')
-        || coalesce(', "actor_ref": ' || to_json(p_actors[n])::text, '')
-      END || coalesce(', "occurred_at": ' || to_json(p_occurred[n])::text, '') || coalesce(', "changes": ' || p_changes[n], '') || '}'
+        '{"source": ' || to_json(p_source)::text || coalesce(', "changes": ' || p_changes[n], '')
+        || coalesce(', "actor_ref": ' || to_json(p_actors[n])::text, '') || coalesce(', "group_key": ' || to_json(v_groups[n])::text, '')
+        || ', "change_kind": "' || p_kinds[n] || '"' || coalesce(', "object_type": ' || to_json(p_classes[n])::text, '')
+        || coalesce(', "occurred_at": ' || to_json(p_occurred[n])::text, '') || ', "change_number": ' || p_numbers[n]
+        || coalesce(', "source_system": ' || to_json(p_systems[n])::text, '')
+        || coalesce(', "collection_name": ' || to_json(p_classes[n])::text, '') || '}'
+      END
     FROM generate_series(1, given) AS n ORDER BY n);
   WITH kinds AS MATERIALIZED (
     SELECT k.kind, 'governance.handoff.' || k.kind AS event_type,

@@ -37,10 +37,16 @@ CREATE TABLE public.governance_event (
   held_batch     bigint,
   held_place     bigint,
   subject        text,
-  event          jsonb,
+  subject_table  text,
+  subject_ref    text,
+  canonical_address text,
+  payload        jsonb,
+  severity       text,
+  correlation_id text,
+  occurred_at    timestamptz,
   noted_at       timestamptz NOT NULL,
   emitted_at     timestamptz,
-  CHECK ((state = 'held') = (event IS NOT NULL))
+  CHECK ((state = 'held') = (payload IS NOT NULL))
 );
 COMMENT ON TABLE public.governance_event IS 'every event that gov_emit has taken, once; what is held is here as it was given';
 COMMENT ON COLUMN public.governance_event.content_sha256 IS 'of the row in event_outbox, as it was written';
