@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from bed import VOLATILE, Bed, await_gone, connect, copy_pristine, own_bed
+from logins import Logins, sign_in
 from oneroof.db import Connection
 from oneroof.embedded import EmbeddedServer, find_binaries
 
@@ -27,7 +28,7 @@ SLOW = (
     "tests/db/test_events",
     "tests/db/test_exceptions",
     "tests/db/test_four_eyes",
-    "tests/db/test_handoff_emit",
+    "tests/db/test_handoff",
     "tests/db/test_owners",
     "tests/db/test_proof",
     "tests/db/test_rule_check",
@@ -189,3 +190,10 @@ def no_settings_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith("ONEROOF_") and name != HOME:
             monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def logins(installed_database: str) -> Iterator[Logins]:
+    """The people of the estate, with the gate of signals open and all types registered."""
+    with sign_in(installed_database) as people:
+        yield people

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import Any
 
 import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
-from bed import SETTINGS, Bed, as_user, command, connect, eventually, spawn
+from bed import SETTINGS, Bed, command, connect, eventually, spawn
+from logins import Logins
 from oneroof import approvals, channels, events, findings, gates, migrate, source, vocabulary
 from oneroof.columns import is_own
 from oneroof.db import Connection, one, transaction
@@ -23,46 +23,6 @@ BORN, RETIRED = "governance.handoff.object_born", "governance.handoff.object_ret
 ORPHAN, INCOMPLETE = "governance.coverage.orphan", "governance.input.incomplete"
 GATE = "governance.emit_enabled"
 WORKER = "oneroof_worker"
-
-
-@dataclass
-class Logins:
-    """One connection per login of the estate, and one that is a worker's."""
-
-    dsn: str
-    admin: Connection
-    worker: Connection
-    requester: Connection
-    approver: Connection
-
-    def activate(self, *types: str) -> int:
-        """Two people, and nothing else."""
-        number = events.request_activation(self.requester, types, reason="wanted")
-        approvals.decide(self.approver, number, "approved")
-        return number
-
-    def open_gate(self) -> None:
-        number = gates.request(self.requester, GATE, reason="wanted")
-        approvals.decide(self.approver, number, "approved")
-
-
-@pytest.fixture
-def logins(installed_database: str) -> Iterator[Logins]:
-    with ExitStack() as stack:
-
-        def login(user: str) -> Connection:
-            return stack.enter_context(connect(as_user(installed_database, user)))
-
-        made = Logins(
-            dsn=installed_database,
-            admin=login("postgres"),
-            worker=login("postgres"),
-            requester=login("requester"),
-            approver=login("approver"),
-        )
-        made.open_gate()
-        events.register(made.admin)
-        yield made
 
 
 def born(number: int, *, subject: object = None, kind: str = BORN, **payload: object) -> Event:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -13,8 +11,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from bed import as_user, connect
-from oneroof import approvals, events, findings, gates, vocabulary
+from bed import connect
+from logins import Logins
+from oneroof import events, findings, vocabulary
 from oneroof.db import Connection, transaction
 from oneroof.errors import Refused
 
@@ -42,31 +41,6 @@ class Handoff:
 
 def handoff(number: int, /, **said: Any) -> Handoff:
     return replace(Handoff(number=number, key=f"K-{number}", ref=f"ENT-{number}"), **said)
-
-
-@dataclass
-class Logins:
-    dsn: str
-    admin: Connection
-    requester: Connection
-    approver: Connection
-
-    def activate(self, *types: str) -> None:
-        number = events.request_activation(self.requester, types, reason="wanted")
-        approvals.decide(self.approver, number, "approved")
-
-
-@pytest.fixture
-def logins(installed_database: str) -> Iterator[Logins]:
-    with ExitStack() as stack:
-        users = ("postgres", "requester", "approver")
-        made = Logins(
-            installed_database, *(stack.enter_context(connect(as_user(installed_database, user))) for user in users)
-        )
-        number = gates.request(made.requester, "governance.emit_enabled", reason="wanted")
-        approvals.decide(made.approver, number, "approved")
-        events.register(made.admin)
-        yield made
 
 
 def emit(

@@ -26,7 +26,7 @@ BEGIN
   ), frequent AS MATERIALIZED (
     SELECT h.change_kind, h.group_key FROM public.governance_handoff AS h
     WHERE NOT p_all AND h.source_name = p_source AND h.parts > 0 AND h.told_at > v_now - v_rules.digest_interval
-    GROUP BY 1, 2 HAVING count(*) >= v_rules.digest_after
+    GROUP BY 1, 2 HAVING sum(h.parts) >= v_rules.digest_after
   ), due AS MATERIALIZED (
     SELECT h.*, row_number() OVER w AS place, sum(h.changes - h.told) OVER (PARTITION BY h.change_kind, h.group_key) AS many,
            h.group_key || '@' || extract(epoch FROM h.window_start) AS key

@@ -1,0 +1,290 @@
+"""What is handed off is told: each change once, held until its type is active, a group once in a window (doc 32 §5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import judging
+from bed import command
+from inventory import settle
+from logins import Logins
+from oneroof import source
+from oneroof.db import Connection, one
+from oneroof.errors import Usage
+from oneroof.lease import claim, executor_name, release
+from oneroof.replay import Replay, Replayed, moment
+from oneroof.watch import watch
+from oneroof.workers import backfill_sweep, handoff_intake
+
+BORN = "governance.handoff.object_born"
+GATE = "governance.workers_enabled"
+SIGNALS = (
+    "SELECT event_type, event_subject_table, event_subject_ref, safe_payload FROM event_outbox"
+    " WHERE event_domain = 'governance' AND event_stream = 'governance.handoff' ORDER BY created_at, id"
+)
+HELD = (
+    "SELECT event_type_hint, entity_table, entity_ref FROM event_pending WHERE processed_at IS NULL"
+    " AND event_type_hint LIKE 'governance.handoff.%' ORDER BY created_at, entity_ref"
+)
+LOG = "INSERT INTO registry_changelog (entity_type, entity_code, action, timestamp) VALUES ('t', %s, 'certify', {})"
+NOW = LOG.format("now() AT TIME ZONE 'UTC'")
+
+
+def signals(admin: Connection) -> list[tuple[str, str, str, dict[str, Any]]]:
+    return [(kind.rsplit(".", 1)[1], table, ref, said) for kind, table, ref, said in admin.execute(SIGNALS)]
+
+
+def swept(admin: Connection) -> None:
+    tailed = judging.births(admin)
+    judging.sweep(admin, tailed)
+    judging.intake(admin, tailed)
+
+
+def bear(admin: Connection, first: int, last: int) -> None:
+    admin.execute(
+        "INSERT INTO birth_registry (collection_name, entity_code, born_at) SELECT 'things', 'T-' || n, now()"
+        " FROM generate_series(%s::int, %s::int) AS n",
+        (first, last),
+    )
+
+
+def again(admin: Connection, worker: str, name: str, *, since: str = "start", dry: bool = False) -> Replayed:
+    tailed = source.find(admin, name)
+    held = claim(admin, executor_name(worker, name), instance="replay")
+    try:
+        replay = Replay(admin, worker, tailed, held, since=moment(admin, tailed, since), is_dry=dry)
+        return replay.run(lambda _done, _total, _what: None)
+    finally:
+        release(admin, held)
+
+
+def effects(admin: Connection) -> tuple[Any, ...]:
+    """Everything that a replay could add to."""
+    return one(
+        admin,
+        "SELECT (SELECT count(*) FROM event_outbox), (SELECT count(*) FROM event_pending),"
+        " (SELECT count(*) FROM governance_event),"
+        " (SELECT md5(string_agg(c::text, ',' ORDER BY candidate_key)) FROM governance_candidate_state AS c),"
+        " (SELECT count(*) FROM governance_duplicate), (SELECT sum(members) FROM governance_ledger),"
+        " (SELECT string_agg(format('%s %s %s %s', change_kind, group_key, window_start, changes), ',' ORDER BY 1)"
+        "  FROM (SELECT * FROM governance_handoff ORDER BY change_kind, group_key, window_start) AS h)",
+    )
+
+
+def test_fifty_births_before_activation_are_held_and_then_promoted_each_once(logins: Logins) -> None:
+    """0 signals and all held; after activation each once, through a real run; and again nothing."""
+    swept(logins.admin)
+    bear(logins.admin, 1, 50)
+    judging.intake(logins.admin, judging.births(logins.admin))
+    assert signals(logins.admin) == []
+    held = logins.admin.execute(HELD).fetchall()
+    assert {(kind, table) for kind, table, _ in held} == {(BORN, "birth_registry")}
+    assert sorted(ref for *_, ref in held) == sorted(f"things:T-{n}" for n in range(1, 51))
+    logins.open_gate(GATE)
+    logins.activate(BORN)
+    for _ in range(2):
+        done = command("run", "--until-idle", dsn=logins.dsn)
+        assert done.code == 0, done.err
+        found = signals(logins.admin)
+        assert sorted(ref for _, _, ref, _ in found) == sorted(f"things:T-{n}" for n in range(1, 51))
+        assert logins.admin.execute(HELD).fetchall() == []
+    assert one(logins.admin, "SELECT count(*) FROM event_pending WHERE processed_at IS NOT NULL")[0] >= 50
+
+
+def test_every_change_of_an_object_is_told_with_its_kind_and_where_it_came_from(logins: Logins) -> None:
+    """Born, changed, retired: the change number tells them apart, and the provenance travels (doc 32 §7)."""
+    logins.activate("governance.handoff.*")
+    swept(logins.admin)
+    bear(logins.admin, 1, 1)
+    tailed = judging.births(logins.admin)
+    judging.intake(logins.admin, tailed)
+    for change in ("certified = true", "certified = true", "status = 'retired'"):
+        logins.admin.execute(f"UPDATE birth_registry SET {change} WHERE entity_code = 'T-1'")
+        judging.intake(logins.admin, tailed)
+    told = [(kind, ref, said["change_number"]) for kind, _, ref, said in signals(logins.admin)]
+    assert told == [
+        ("object_born", "things:T-1", 1),
+        ("object_registered", "things:T-1", 2),
+        ("object_retired", "things:T-1", 3),
+    ]
+    *_, said = signals(logins.admin)[0]
+    assert said.keys() == {
+        "source",
+        "change_kind",
+        "change_number",
+        "object_type",
+        "collection_name",
+        "group_key",
+        "source_system",
+        "actor_ref",
+        "occurred_at",
+    }
+    assert (said["source"], said["source_system"], said["actor_ref"]) == ("birth_registry", "birth_gate", "host")
+
+
+def test_a_group_is_told_of_once_in_a_window_and_again_if_more_comes(logins: Logins) -> None:
+    """Two changes at once are one signal with their number; one that comes later is another; read again, none."""
+    logins.activate("governance.handoff.*")
+    judging.intake(logins.admin, source.find(logins.admin, "registry_changelog"))
+    for ref in ("a", "b"):
+        logins.admin.execute(LOG.format("date_trunc('second', now() AT TIME ZONE 'UTC')"), (ref,))
+    judging.intake(logins.admin, source.find(logins.admin, "registry_changelog"))
+    first = [(kind, table, said["changes"]) for kind, table, _, said in signals(logins.admin)]
+    assert first in (
+        [("object_registered", "registry_changelog", 2)],
+        [("object_registered", "registry_changelog", 1)] * 2,
+    )
+    logins.admin.execute(LOG.format("(SELECT max(timestamp) FROM registry_changelog WHERE entity_type = 't')"), ("c",))
+    judging.intake(logins.admin, source.find(logins.admin, "registry_changelog"))
+    told = signals(logins.admin)
+    assert (told[-1][2], told[-1][3]["changes"]) == ("c", 1)
+    before = effects(logins.admin)
+    assert again(logins.admin, handoff_intake.NAME, "registry_changelog", since="2026-11-01").signals == 0
+    assert effects(logins.admin) == before
+
+
+def test_windows_that_were_merged_are_not_told_apart_when_they_are_read_again(logins: Logins) -> None:
+    """A backlog of many windows of one group is few signals; forgotten and read again, it is none."""
+    logins.activate("governance.handoff.*")
+    tailed = source.find(logins.admin, "registry_changelog")
+    judging.intake(logins.admin, tailed)
+    for seconds in range(10):
+        logins.admin.execute(LOG.format(f"(now() AT TIME ZONE 'UTC') - interval '{seconds * 3} seconds'"), ("a",))
+    judging.intake(logins.admin, tailed)
+    told = [said["changes"] for *_, said in signals(logins.admin)]
+    assert sum(told) == 10 > len(told)
+    logins.admin.execute("DELETE FROM governance_handoff")
+    done = again(logins.admin, handoff_intake.NAME, "registry_changelog", since="2026-11-01")
+    assert (done.signals, len(signals(logins.admin))) == (0, len(told))
+
+
+def test_a_group_that_is_told_of_too_often_waits_for_its_digest(logins: Logins) -> None:
+    """After so many signals within the interval there is one for all that follows."""
+    logins.activate("governance.handoff.*")
+    logins.admin.execute("UPDATE governance_worker_policy SET digest_after = 3")
+    tailed = source.find(logins.admin, "registry_changelog")
+    judging.intake(logins.admin, tailed)
+    for number in range(3):
+        logins.admin.execute(NOW, (f"{number}",))
+        judging.intake(logins.admin, tailed)
+    assert len(signals(logins.admin)) == 3
+    window = (
+        "INSERT INTO governance_handoff SELECT source_name, change_kind, group_key,"
+        " window_start + %s * interval '1 day', window_end - interval '1 hour', class, 5, 0, 0, NULL, false, occurred_at, ref, NULL, NULL"
+        " FROM governance_handoff ORDER BY window_start DESC LIMIT 1"
+    )
+    for day in (1, 2):
+        logins.admin.execute(window, (day,))
+    assert one(logins.admin, "SELECT gov_handoffs_tell('registry_changelog', false)") == (0,)
+    logins.admin.execute("UPDATE governance_handoff SET told_at = told_at - interval '10 minutes'")
+    assert one(logins.admin, "SELECT gov_handoffs_tell('registry_changelog', false)") == (2,)
+    assert signals(logins.admin)[-1][3]["changes"] == 10
+
+
+@pytest.mark.parametrize("worker", [backfill_sweep.NAME, handoff_intake.NAME])
+def test_a_replay_adds_nothing_to_what_is_complete_and_only_what_is_missing_to_what_is_not(
+    logins: Logins, worker: str
+) -> None:
+    """Doc 32 §6 and promise 5: 0 effects, 0 signals; a dry run says what a real one then does."""
+    logins.activate("governance.handoff.*")
+    admin = logins.admin
+    swept(admin)
+    bear(admin, 1, 20)
+    judging.intake(admin, judging.births(admin))
+    before = effects(admin)
+    (rows,) = one(admin, "SELECT count(*) FROM birth_registry")
+    for since, seen in (("start", rows), ("2026-11-01", 20)):
+        done = again(admin, worker, "birth_registry", since=since)
+        assert (done.seen, done.written, done.signals) == (seen, 0, 0)
+    assert effects(admin) == before
+    admin.execute("DELETE FROM governance_candidate_state WHERE candidate_key IN ('things:T-3', 'things:T-4')")
+    missing = effects(admin)
+    would = again(admin, worker, "birth_registry", dry=True)
+    assert (would.written, effects(admin)) == (2, missing)
+    did = again(admin, worker, "birth_registry")
+    # Both were told before they were lost, and are not told again.
+    assert (did.written, did.signals) == (2, 0) == (would.written, would.signals)
+    assert one(admin, "SELECT count(*) FROM governance_candidate_state WHERE candidate_key LIKE 'things:T-%'") == (20,)
+    assert again(admin, worker, "birth_registry").written == 0
+
+
+def test_what_cannot_be_replayed_is_said(logins: Logins) -> None:
+    """Workers that read no source, sources that nobody sweeps, moments that are none."""
+    admin = logins.admin
+    for worker, name, since, why in (
+        ("gov_candidate_scan", "birth_registry", "start", "reads no source"),
+        (backfill_sweep.NAME, "registry_changelog", "start", "nobody sweeps"),
+        (handoff_intake.NAME, "collection_registry", "2026-01-01", "no timestamp"),
+        (handoff_intake.NAME, "birth_registry", "yesterdayish", "is no timestamp"),
+    ):
+        with pytest.raises(Usage, match=why):
+            again(admin, worker, name, since=since)
+
+
+def test_the_command_replays_behind_a_gate_and_a_lease(logins: Logins) -> None:
+    """Exit 3 while the gate is closed, 5 while somebody has the lease, else what it did."""
+    words = ("replay", "handoff_intake", "birth_registry", "--from", "start", "--dry-run", "--json")
+    assert command(*words, dsn=logins.dsn).code == 3
+    logins.open_gate(GATE)
+    swept(logins.admin)
+    held = claim(logins.admin, executor_name(handoff_intake.NAME, "birth_registry"), instance="other")
+    assert command(*words, dsn=logins.dsn).code == 5
+    release(logins.admin, held)
+    done = command(*words, dsn=logins.dsn)
+    assert done.code == 0, done.err
+    (rows,) = one(logins.admin, "SELECT count(*) FROM birth_registry")
+    assert (done.json["seen"], done.json["written"], done.json["signals"]) == (rows, 0, 0)
+
+
+def test_the_heartbeat_is_said_once_in_an_interval_and_never_held(logins: Logins) -> None:
+    """{seen, coalesced, enqueued, dlq}; without an active type nothing is kept for later."""
+    admin = logins.admin
+    swept(admin)
+    held = claim(admin, executor_name(handoff_intake.NAME, "birth_registry"), instance="here")
+    watch(admin)
+    beats = "SELECT safe_payload FROM event_outbox WHERE event_type = 'governance.handoff.heartbeat'"
+    pending = "SELECT count(*) FROM event_pending WHERE event_type_hint = 'governance.handoff.heartbeat'"
+    assert (admin.execute(beats).fetchall(), one(admin, pending)) == ([], (0,))
+    logins.activate("governance.handoff.heartbeat")
+    for _ in range(3):
+        watch(admin)
+    said = [payload for (payload,) in admin.execute(beats)]
+    assert len(said) in (1, 2)
+    assert said[0].keys() >= {"seen", "coalesced", "enqueued", "dlq"}
+    release(admin, held)
+
+
+def test_a_batch_that_did_something_leaves_one_audit_row_and_one_that_did_not_leaves_none(logins: Logins) -> None:
+    """Doc 32 §2; and the audit rows themselves are no work."""
+    admin = logins.admin
+    swept(admin)
+    rows = "SELECT action FROM registry_changelog WHERE entity_type = 'oneroof.handoff' ORDER BY id"
+    bear(admin, 1, 7)
+    settle(admin)
+    judging.intake(admin, judging.births(admin))
+    assert [action for (action,) in admin.execute(rows)] == ["take seen=7 marked=7"]
+    for _ in range(2):
+        judging.intake(admin, judging.births(admin))
+        judging.intake(admin, source.find(admin, "registry_changelog"))
+    assert len(admin.execute(rows).fetchall()) == 1
+
+
+def test_sweeps_and_scans_say_that_they_are_done(logins: Logins) -> None:
+    """`sweep_completed` and `scan_completed`, each once for each time."""
+    admin = logins.admin
+    logins.activate("governance.*.scan_completed", "governance.*.sweep_completed")
+    tailed = judging.births(admin)
+    judging.sweep(admin, tailed)
+    judging.judge(admin, tailed)
+    done = "SELECT event_type, count(*) FROM event_outbox WHERE event_type LIKE '%_completed' GROUP BY 1 ORDER BY 1"
+    first = admin.execute(done).fetchall()
+    assert {kind for kind, _ in first} == {
+        "governance.backfill.sweep_completed",
+        "governance.candidate.scan_completed",
+        "governance.coverage.scan_completed",
+    }
+    judging.sweep(admin, tailed)
+    judging.judge(admin, tailed)
+    assert admin.execute(done).fetchall() == first
