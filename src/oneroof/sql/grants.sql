@@ -15,7 +15,7 @@ GRANT INSERT (issue_type, bucket, severity, status, title, entity_type, entity_c
 GRANT INSERT, UPDATE (event_type_hint, capture_payload, processed_at, error_count, last_error) ON public.event_pending
   TO oneroof_owner;
 GRANT INSERT (snapshot_at, scope, metrics, delta_previous, notes) ON public.evolution_snapshots TO oneroof_owner;
--- The outbox is for gov_emit and gov_events_promote alone. UPDATE of one column is also what a row lock needs.
+-- The outbox is for gov_emit_checked and gov_events_promote alone. UPDATE of one column is also what a row lock needs.
 GRANT INSERT (id, event_domain, event_type, event_stream, delivery_lane, event_severity, event_subject_table, event_subject_ref,
               canonical_address, actor_ref, source_system, correlation_id, payload_classification, safe_payload, occurred_at, created_at)
   ON public.event_outbox TO oneroof_owner;
