@@ -10,7 +10,7 @@ import judging
 from bed import command
 from inventory import settle
 from logins import Logins
-from oneroof import source
+from oneroof import approvals, source
 from oneroof.db import Connection, one
 from oneroof.errors import Usage
 from oneroof.lease import claim, executor_name, release
@@ -172,7 +172,8 @@ def test_a_group_that_is_told_of_too_often_waits_for_its_digest(logins: Logins) 
     assert len(signals(logins.admin)) == 3
     window = (
         "INSERT INTO governance_handoff SELECT source_name, change_kind, group_key,"
-        " window_start + %s * interval '1 day', window_end - interval '1 hour', class, 5, 0, 0, NULL, false, occurred_at, ref, NULL, NULL"
+        " window_start + %s * interval '1 day', window_end - interval '1 hour', class, 5, 0, 0, NULL, false,"
+        " occurred_at, ref, NULL, NULL"
         " FROM governance_handoff ORDER BY window_start DESC LIMIT 1"
     )
     for day in (1, 2):
@@ -236,6 +237,23 @@ def test_the_command_replays_behind_a_gate_and_a_lease(logins: Logins) -> None:
     assert done.code == 0, done.err
     (rows,) = one(logins.admin, "SELECT count(*) FROM birth_registry")
     assert (done.json["seen"], done.json["written"], done.json["signals"]) == (rows, 0, 0)
+
+
+def test_signals_of_an_untrusted_source_are_kept_until_two_people_trust_it(logins: Logins) -> None:
+    """Doc 32 §7: captured, flagged, and emitted when trust is established through an approval, each once."""
+    admin = logins.admin
+    logins.activate("governance.handoff.*")
+    judging.intake(admin, source.find(admin, "registry_changelog"))
+    admin.execute("UPDATE governance_source SET trusted_at = NULL WHERE source_name = 'registry_changelog'")
+    admin.execute(NOW, ("a",))
+    judging.intake(admin, source.find(admin, "registry_changelog"))
+    assert watch(admin).promoted == 0
+    assert signals(admin) == []
+    assert [ref for *_, ref in admin.execute(HELD)] == ["a"]
+    number = source.request_trust(logins.requester, "registry_changelog", reason="known")
+    approvals.decide(logins.approver, number, "approved")
+    assert [watch(admin).promoted, watch(admin).promoted] == [1, 0]
+    assert [ref for _, _, ref, _ in signals(admin)] == ["a"]
 
 
 def test_the_heartbeat_is_said_once_in_an_interval_and_never_held(logins: Logins) -> None:

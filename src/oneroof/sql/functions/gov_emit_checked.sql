@@ -22,6 +22,9 @@ DECLARE
   v_active text[];
   v_open boolean;
   v_lively text[] := '{}';
+  -- Of these nothing is said until two people trust them (doc 32 §7).
+  v_untrusted CONSTANT text[] := ARRAY(SELECT s.source_name FROM public.governance_source AS s
+                                       WHERE s.trusted_at IS NULL AND s.source_name = ANY (p_sources));
   v_reasons text[];
   v_ids uuid[];
   v_before uuid[];
@@ -43,15 +46,16 @@ BEGIN
                       WHERE t.is_active
                         AND EXISTS (SELECT FROM public.governance_event AS h WHERE h.state = 'held' AND h.event_type = t.event_type));
   END IF;
-  IF v_lively <> '{}' OR NOT types <@ v_active THEN
+  IF v_lively <> '{}' OR NOT types <@ v_active OR v_untrusted <> '{}' THEN
     v_reasons := ARRAY(
-      SELECT CASE WHEN t.reason IS NOT NULL THEN t.reason
+      SELECT CASE WHEN e.source = ANY (v_untrusted) THEN 'the source is not trusted'
+                  WHEN t.reason IS NOT NULL THEN t.reason
                   -- Nothing overtakes what is about to be promoted. It is looked up by its subject, never by its type.
                   WHEN v_lively <> '{}' AND EXISTS (
                     SELECT FROM public.governance_event AS h
                     WHERE h.state = 'held' AND h.subject = public.gov_key_mark(e.subject_table || ':' || e.subject_ref)
                       AND h.event_type || '' = ANY (v_lively)) THEN 'earlier ones of the same subject are held' END
-      FROM unnest(p_types, p_tables, p_refs) WITH ORDINALITY AS e (event_type, subject_table, subject_ref, place)
+      FROM unnest(p_types, p_tables, p_refs, p_sources) WITH ORDINALITY AS e (event_type, subject_table, subject_ref, source, place)
       LEFT JOIN (SELECT n.event_type, CASE WHEN n.event_type = ANY (v_active) THEN NULL
                                            WHEN k.event_type IS NULL THEN 'not in the vocabulary'
                                            WHEN v_open THEN 'not active'
@@ -68,7 +72,7 @@ BEGIN
       INSERT INTO public.governance_event
         (event_id, event_type, state, content_sha256, held_batch, held_place, subject, subject_table, subject_ref, canonical_address,
          payload, severity, correlation_id, occurred_at, noted_at, emitted_at)
-      SELECT e.event_id, e.event_type, CASE WHEN e.reason IS NULL THEN 'emitted' ELSE 'held' END,
+      SELECT e.event_id, e.event_type, CASE WHEN e.reason IS NULL THEN 'emitted' WHEN e.reason = 'the source is not trusted' THEN 'untrusted' ELSE 'held' END,
              CASE WHEN e.reason IS NULL
                   THEN public.gov_event_digest(e.subject_table, e.subject_ref, e.canonical_address, e.payload, e.occurred_at) END,
              CASE WHEN e.reason IS NOT NULL THEN v_batch END, CASE WHEN e.reason IS NOT NULL THEN e.place END,

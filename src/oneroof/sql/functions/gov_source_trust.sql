@@ -9,6 +9,7 @@ BEGIN
   SELECT DISTINCT ON (h.class) h.class, h.change_kind, public.gov_now(), h.occurred_at, sum(h.changes) OVER (PARTITION BY h.class), 0, public.gov_now()
   FROM public.governance_handoff AS h WHERE h.source_name = p_source ORDER BY h.class, h.occurred_at DESC
   ON CONFLICT (class) DO UPDATE SET dirty = true, dirty_reason = excluded.dirty_reason, dirtied_at = excluded.dirtied_at, changes = k.changes + excluded.changes;
+  UPDATE public.governance_event AS e SET state = 'held' WHERE e.state = 'untrusted' AND e.payload ->> 'source' = p_source;
   PERFORM public.gov_finding_clear('input_untrusted_source'::text, ('handoff:' || p_source)::text);
   PERFORM public.gov_audit('source'::text, p_source, 'trust'::text);
 END

@@ -32,7 +32,7 @@ CREATE SEQUENCE public.governance_event_batch AS bigint;
 CREATE TABLE public.governance_event (
   event_id       uuid PRIMARY KEY,
   event_type     text NOT NULL,
-  state          text NOT NULL CHECK (state IN ('held', 'emitted', 'merged', 'refused', 'adopted')),
+  state          text NOT NULL CHECK (state IN ('held', 'untrusted', 'emitted', 'merged', 'refused', 'adopted')),
   content_sha256 bytea,
   held_batch     bigint,
   held_place     bigint,
@@ -46,13 +46,14 @@ CREATE TABLE public.governance_event (
   occurred_at    timestamptz,
   noted_at       timestamptz NOT NULL,
   emitted_at     timestamptz,
-  CHECK ((state = 'held') = (payload IS NOT NULL))
+  CHECK ((state IN ('held', 'untrusted')) = (payload IS NOT NULL))
 );
 COMMENT ON TABLE public.governance_event IS 'every event that gov_emit has taken, once; what is held is here as it was given';
 COMMENT ON COLUMN public.governance_event.content_sha256 IS 'of the row in event_outbox, as it was written';
-COMMENT ON COLUMN public.governance_event.state IS 'merged: told by a later one of the same group; adopted: emitted by an earlier installation';
+COMMENT ON COLUMN public.governance_event.state IS 'untrusted: held until its source is trusted; merged: told by a later one of the same group; adopted: emitted by an earlier installation';
 CREATE INDEX governance_event_held ON public.governance_event (event_type, held_batch, held_place) WHERE state = 'held';
 CREATE INDEX governance_event_held_subject ON public.governance_event (subject) WHERE state = 'held';
+CREATE INDEX governance_event_untrusted ON public.governance_event ((payload ->> 'source')) WHERE state = 'untrusted';
 
 INSERT INTO public.governance_finding_type (issue_type, bucket, severity, owner_hint, description) VALUES
   ('handoff_unregistered_type', 'thiếu_quan_hệ', 'low', 'GOV-SIV', 'handoff signals are held, since their type is not registered and active'),
