@@ -22,7 +22,7 @@ Imports point one way; tests/unit/test_import_direction.py has the layers:
 
     errors model moment document ← config owner_lines certificate vocabulary ← db
       ← substrate embedded approvals channels exceptions findings lease owners policy retry width
-      ← estate script events gates people rules source vanishing
+      ← estate script events gates kinds people rules source vanishing
       ← migrate columns cursor batch cases guard matches watch
       ← tail fingerprint handoff signals ← facts known reconcile strip ranges walk worker control ← retries recount
       ← reckoning ← workers deriving ← lane ← supervisor status trace replay ← doctor ← proof ← witness ← cli

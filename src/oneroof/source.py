@@ -111,6 +111,9 @@ def add(
     ref: str | None = None,
     group_by: Sequence[str] = (),
     facts: Sequence[str] = (),
+    of_class: str | None = None,
+    system: str | None = None,
+    actor: str | None = None,
 ) -> Source:
     """Register a table, and let our readers SELECT from it. The same table again replaces what was said of it."""
     shape = _look_up(connection, table)
@@ -122,12 +125,14 @@ def add(
         timestamp_column=timestamp,
         key_columns=list(key),
         address_column=None,
-        class_column=None,
+        class_column=of_class,
         ref_column=ref,
         grain_column=None,
         group_columns=list(group_by),
         fact_columns=list(facts),
         types=shape.columns,
+        system_column=system,
+        actor_column=actor,
     )
     for problem in _problems(wanted, shape):
         raise problem
@@ -146,6 +151,9 @@ def add(
                 "ref": ref,
                 "group": wanted.group_columns,
                 "facts": wanted.fact_columns,
+                "class": of_class,
+                "system": system,
+                "actor": actor,
             },
         )
     return find(connection, wanted.source_name)

@@ -35,6 +35,7 @@ LAYERS = (
         "oneroof.script",
         "oneroof.events",
         "oneroof.gates",
+        "oneroof.kinds",
         "oneroof.people",
         "oneroof.rules",
         "oneroof.source",

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import typer
 
+from oneroof import kinds
 from oneroof import source as sources
 from oneroof.cli.session import Session, table
+from oneroof.errors import Usage
+from oneroof.kinds import Kind
 from oneroof.source import Source
 
 app = typer.Typer(help="The tables that are tailed. Adding one is adding a row, never code.", no_args_is_help=True)
+mapping = typer.Typer(help="Which change of a source is of which kind, and what it dirties.", no_args_is_help=True)
+app.add_typer(mapping, name="map")
 REASON = typer.Option(..., help="Why, for the person who decides.")
 NAME = typer.Argument(help="The source, as `oneroof source list` names it.")
 
@@ -30,9 +35,18 @@ def add(
     ref: str | None = typer.Option(None, help="The column that names the object; the key unless said."),
     group_by: str = typer.Option("", help="Columns that a change of an object dirties together, with commas."),
     facts: str = typer.Option("", help="Columns that rules may look at, with commas."),
-    kind: str = typer.Option(sources.INVENTORY, help="inventory: rows are objects; changelog: rows are changes."),
+    kind: str = typer.Option(sources.INVENTORY, help="inventory, changelog or register."),
+    of_class: str | None = typer.Option(
+        None, "--class", help="The column that names the class; the source unless said."
+    ),
+    system: str | None = typer.Option(None, help="The column that names the system a row came from."),
+    actor: str | None = typer.Option(None, help="The column that names who wrote a row."),
 ) -> None:
-    """Tail one more table. Needs the right to grant SELECT on it; nothing in it is altered."""
+    """Tail one more table. Needs the right to grant SELECT on it; nothing in it is altered.
+
+    The rows of an inventory are objects, those of a changelog are changes, and those of a register are changed in
+    place: when one is no longer what it was, that is a change. `oneroof source map` says what follows from changes.
+    """
     session: Session = ctx.obj
     added = sources.add(
         session.connect_installed(),
@@ -43,6 +57,9 @@ def add(
         ref=ref,
         group_by=_names(group_by),
         facts=_names(facts),
+        of_class=of_class,
+        system=system,
+        actor=actor,
     )
     _show(session, added, [added])
     if not added.key_is_unique:
@@ -82,6 +99,66 @@ def remove(ctx: typer.Context, name: str = NAME) -> None:
     session: Session = ctx.obj
     removed = sources.remove(session.connect_installed(), name)
     session.emit(removed, lambda out: out.print(f"{name} is no longer a source"))
+
+
+@mapping.command("list")
+def list_kinds(ctx: typer.Context, name: str | None = typer.Argument(None, help="Only this source.")) -> None:
+    """Every mapping, in the order in which it is asked; * is any inventory that has none of its own."""
+    session: Session = ctx.obj
+    found = kinds.listing(session.connect_installed(), name)
+    _show_kinds(session, found, found)
+
+
+@mapping.command("add")
+def add_kind(
+    ctx: typer.Context,
+    code: str = typer.Argument(help="A name for the mapping; the same again replaces it."),
+    name: str = typer.Option(..., "--source", help="The source whose changes it is about."),
+    kind: str = typer.Option(..., help=f"One of {', '.join(kinds.KINDS)}."),
+    priority: int = typer.Option(..., help="Lower is asked first; the first that fits counts."),
+    when: str | None = typer.Option(None, help="A jsonpath over the row, its values as texts; every row unless said."),
+    dirties: str = typer.Option("class", help="object, class, collection (named by the row's ref) or all."),
+    on: str = typer.Option("any", help="any, birth or update."),
+    dimension: list[str] = typer.Option([], metavar="NAME=COLUMN", help="What makes the group; @class, @source too."),
+    description: str = typer.Option("", help="In words."),
+) -> None:
+    """Say that changes of a source are of a kind: oneroof source map add deals_closed --source deals --priority 10
+    --kind object_retired --when '$.status == "closed"' --dimension object_class=@class
+    """
+    session: Session = ctx.obj
+    pairs = {name: column for name, _, column in (each.partition("=") for each in dimension)}
+    if not all(pairs.values()):
+        raise Usage("a --dimension is NAME=COLUMN")
+    added = kinds.add(
+        session.connect_installed(),
+        code,
+        source=name,
+        kind=kind,
+        priority=priority,
+        dirties=dirties,
+        predicate=when,
+        on_change=on,
+        dimensions=pairs,
+        description=description,
+    )
+    _show_kinds(session, added, [added])
+
+
+@mapping.command("remove")
+def remove_kind(ctx: typer.Context, code: str = typer.Argument(help="As `source map list` names it.")) -> None:
+    """Forget a mapping. Changes that no other fits are then seen and not handed off."""
+    session: Session = ctx.obj
+    kinds.remove(session.connect_installed(), code)
+    session.emit({"removed": code}, lambda out: out.print(f"{code} is no longer a mapping"))
+
+
+def _show_kinds(session: Session, document: object, rows: list[Kind]) -> None:
+    columns = ["mapping", "source", "priority", "on", "when", "kind", "dirties", "group"]
+    cells = [
+        (k.map_code, k.source_name, k.priority, k.on_change, k.predicate, k.change_kind, k.dirties, list(k.dimensions))
+        for k in rows
+    ]
+    session.emit(document, lambda out: out.print(table(columns, cells)))
 
 
 def _names(words: str) -> list[str]:

@@ -49,12 +49,15 @@ WHERE c.oid = %(relation)s::oid
 
 -- add --
 INSERT INTO public.governance_source
-  (source_name, relation, source_kind, timestamp_column, key_columns, ref_column, group_columns, fact_columns)
-VALUES (%(name)s, %(relation)s::oid::regclass, %(kind)s, %(timestamp)s, %(key)s, %(ref)s, %(group)s, %(facts)s)
+  (source_name, relation, source_kind, timestamp_column, key_columns, ref_column, group_columns, fact_columns, class_column, system_column,
+   actor_column)
+VALUES (%(name)s, %(relation)s::oid::regclass, %(kind)s, %(timestamp)s, %(key)s, %(ref)s, %(group)s, %(facts)s, %(class)s, %(system)s,
+        %(actor)s)
 ON CONFLICT (source_name) DO UPDATE
 SET relation = excluded.relation, source_kind = excluded.source_kind, timestamp_column = excluded.timestamp_column,
     key_columns = excluded.key_columns, ref_column = excluded.ref_column, group_columns = excluded.group_columns,
-    fact_columns = excluded.fact_columns
+    fact_columns = excluded.fact_columns, class_column = excluded.class_column, system_column = excluded.system_column,
+    actor_column = excluded.actor_column
 
 -- forget_cursors --
 DELETE FROM public.gov_worker_cursor WHERE source_name = %(name)s OR source_name LIKE %(name)s || '#%%'
