@@ -150,10 +150,10 @@ CREATE TABLE public.governance_audit_bucket (
   source_name text NOT NULL,
   bucket      bigint NOT NULL,
   members     bigint NOT NULL,
-  total       numeric NOT NULL,
+  hashes      bigint NOT NULL,
   PRIMARY KEY (source_name, bucket)
 ) WITH (fillfactor = 40);
-COMMENT ON TABLE public.governance_audit_bucket IS 'rows less candidates of the sets of facts that have drifted, and the same of the sums of their hashes, by a part of the hash of their keys: nought where they agree';
+COMMENT ON TABLE public.governance_audit_bucket IS 'rows less candidates of the sets of facts that have drifted, and the hashes of both put together by XOR, by a part of the hash of their keys: nought where they agree';
 
 -- Snapshots of sources (doc 31 §5), each a row of the host's evolution_snapshots; a candidate says which one was the latest when it was
 -- written or judged.

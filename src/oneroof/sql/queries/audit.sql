@@ -89,10 +89,12 @@ WHERE a.source_name = %(scope)s AND (a.row_count, a.row_sum) <> (a.candidate_cou
 DELETE FROM public.governance_audit_bucket WHERE source_name = %(scope)s
 
 -- buckets --
--- Add to buckets, or take away. What is added up is the hash of the keys and the facts together: neither differs unseen.
-INSERT INTO public.governance_audit_bucket AS a (source_name, bucket, members, total)
-SELECT %(scope)s, k.h & %(mask)s::bigint, {sign} * count(*), {sign} * sum(k.h # k.facts_hash) FROM ({hashes}) AS k GROUP BY 2
-ON CONFLICT (source_name, bucket) DO UPDATE SET members = a.members + excluded.members, total = a.total + excluded.total
+-- Add to buckets, or take away, which by XOR is the same: cheaper than a sum in so many groups. Keys and facts are hashed together,
+-- so that keys which have each other's facts do not cancel out.
+INSERT INTO public.governance_audit_bucket AS a (source_name, bucket, members, hashes)
+SELECT %(scope)s, k.h & %(mask)s::bigint, {sign} * count(*), bit_xor(k.h # k.facts_hash # hashint8extended(k.facts_hash, k.h))
+FROM ({hashes}) AS k GROUP BY 2
+ON CONFLICT (source_name, bucket) DO UPDATE SET members = a.members + excluded.members, hashes = a.hashes # excluded.hashes
 
 -- row_hashes --
 -- The limit lets both hashes of a row be made once, and not wherever they are asked for.
@@ -121,13 +123,13 @@ WHERE o.candidate_key = ANY (%(keys)s::text[]) AND c.source_name = %(scope)s AND
 SELECT o.candidate_key FROM public.governance_object AS o WHERE o.candidate_key > %(after)s ORDER BY o.candidate_key LIMIT %(batch)s
 
 -- differing --
-SELECT count(*) FROM public.governance_audit_bucket AS a WHERE a.source_name = %(scope)s AND (a.members, a.total) <> (0, 0)
+SELECT count(*) FROM public.governance_audit_bucket AS a WHERE a.source_name = %(scope)s AND (a.members, a.hashes) <> (0, 0)
 
 -- suspected --
 -- Whether a hash is in a bucket that differs, or there are no buckets. They are read once, and looked up by hashing.
 (%(mask)s::bigint = 0
  OR {hash} & %(mask)s::bigint IN (SELECT a.bucket FROM public.governance_audit_bucket AS a
-                                  WHERE a.source_name = %(scope)s AND (a.members, a.total) <> (0, 0)))
+                                  WHERE a.source_name = %(scope)s AND (a.members, a.hashes) <> (0, 0)))
 
 -- snapshot --
 -- What the source was found to have, group by group, as a snapshot. The fingerprint of a group is over its sets of facts.
