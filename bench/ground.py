@@ -103,7 +103,8 @@ class Ground:
             f"TRUNCATE {CANDIDATES}, public.governance_open_row, public.gov_worker_cursor, public.governance_retry,"
             " public.governance_fact_set, public.governance_class, public.governance_ledger,"
             " public.governance_verdict_history, public.governance_duplicate, public.governance_class_finding,"
-            " public.governance_object, public.governance_audit_facts, public.governance_audit_count"
+            " public.governance_object, public.governance_audit_facts, public.governance_audit_bucket,"
+            " public.governance_audit_count"
         )
         self.admin.execute("CHECKPOINT")
 

@@ -1,14 +1,15 @@
 """What an audit compares and mends: rows of a source against candidates, both ways (doc 31 §5 and §9).
 
 A row and its candidate have one hash of their facts and one of their keys. The latter are added up for every set of
-facts, of the rows and of the candidates: where the sums are equal, both sides say the same. Where a set has drifted
-keys are looked at, in one statement, so that what moves meanwhile is never mistaken for a difference. This module
-composes SQL and holds no state.
+facts, of the rows and of the candidates: where the sums are equal, both sides say the same. What is in sets that have
+drifted is added up again by buckets of hashes, and in buckets that differ keys are looked at, in one statement, so that
+what moves meanwhile is never mistaken for a difference. This module composes SQL and holds no state.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import psycopg
@@ -20,14 +21,43 @@ from oneroof.columns import facts_hash, is_own, key_text, named
 from oneroof.db import Connection, queries
 from oneroof.fingerprint import kept_hash, row_hash
 from oneroof.source import Source
-from oneroof.tail import TIDS, Bounds
+from oneroof.tail import TIDS, Bounds, tid
 
+# Each piece writes a row of ours for every bucket: there are some for every key that both sides are known to be apart
+# by, within limits.
+LEAST_BUCKETS, MOST_BUCKETS = 4_096, 65_536
 # Whether the row of a candidate is known to be gone, and nobody has seen it since.
 _BURIED = sql.SQL(
     """(coalesce(o.facts @> '{"state": {"gone": true}}' OR o.facts @> '{"state": {"vanished": true}}', false)
   AND NOT (c.dirty AND coalesce(c.dirty_reason, '')
            IN ('source_row_changed', 'source_row_reborn', 'audit_drift', 'audit_successor')))"""
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A range of ctids, as numbers, and where the next one begins, if there is one."""
+
+    first: int
+    last: int
+    next: int | None
+
+    @property
+    def given(self) -> dict[str, str]:
+        return {"first": tid(self.first), "last": tid(self.last)}
+
+    def then(self, **more: str) -> dict[str, Any] | None:
+        """Where the walk goes on, if it does."""
+        return None if self.next is None else {"tid": self.next, **more}
+
+
+def buckets(members: int, *, apart: int, few: int) -> int:
+    """Into how many buckets so many are put, a power of two. One means that all are looked at as they are: they are
+    few, or both sides are so far apart that hardly a bucket would be the same.
+    """
+    if members <= few or apart > MOST_BUCKETS:
+        return 1
+    return min(MOST_BUCKETS, max(LEAST_BUCKETS, 2 << apart.bit_length()))
 
 
 def adding_rows(source: Source) -> sql.Composed:
@@ -58,24 +88,56 @@ def looking_at_objects() -> sql.Composed:
     return sql.SQL(queries("audit")["objects"]).format(hash=kept_hash("c"), buried=_BURIED)
 
 
+def rows_in_buckets(source: Source) -> sql.Composed:
+    """Add the rows in a range of ctids with the facts %(drifted)s to their buckets, but for our own."""
+    hashes = sql.SQL(queries("audit")["row_hashes"]).format(
+        hash=row_hash(source),
+        facts=facts_hash(source),
+        table=source.table,
+        where=sql.SQL("{} AND NOT {}").format(TIDS, is_own(source)),
+    )
+    return _buckets(hashes, sign=1)
+
+
+def take_noted(connection: Connection, source: Source, given: dict[str, Any]) -> None:
+    """Take the rows %(keys)s that another row stands for away from their buckets again."""
+
+    def asking(rows: sql.Composed) -> sql.Composed:
+        noted = sql.SQL(queries("audit")["noted_hashes"]).format(hash=kept_hash("r"), rows=rows, buried=_BURIED)
+        return _buckets(noted, sign=-1)
+
+    _by_key(connection, source, asking, given)
+
+
+def candidates_in_buckets() -> sql.Composed:
+    """Take the candidates in a range of ctids with the facts %(drifted)s away from their buckets."""
+    return _buckets(sql.SQL(queries("audit")["candidate_hashes"]).format(hash=kept_hash("c")), sign=-1)
+
+
+def buried_in_buckets() -> sql.Composed:
+    """Give what was taken away of the objects %(keys)s back, where their rows are known to be gone."""
+    return _buckets(sql.SQL(queries("audit")["buried_hashes"]).format(hash=kept_hash("c"), buried=_BURIED), sign=1)
+
+
 def found(source: Source) -> sql.Composed:
-    """Rows in a range of ctids, with the facts %(drifted)s and below the frontier, that are not accounted as they
-    are: key, candidate key and what is wrong.
+    """Rows in a range of ctids, with the facts %(drifted)s, in buckets that differ and below the frontier, that are not
+    accounted as they are: key, candidate key and what is wrong.
     """
-    where = [TIDS, _drifted(source), tail.in_window(Bounds(frontier=None, horizon=0))]
-    rows = tail.rows(source, where=sql.SQL(" AND ").join(where), limit=False)
+    rows = tail.rows(source, where=_suspected_rows(source), limit=False)
     return sql.SQL(queries("audit")["found"]).format(rows=rows, buried=_BURIED)
 
 
 def bare(source: Source) -> sql.Composed:
     """The same rows, whatever is known of them, by their keys alone: for what cannot be mended."""
-    where = [TIDS, _drifted(source), tail.in_window(Bounds(frontier=None, horizon=0))]
-    return tail.rows(source, where=sql.SQL(" AND ").join(where), limit=False, bare=True)
+    return tail.rows(source, where=_suspected_rows(source), limit=False, bare=True)
 
 
 def accounted() -> sql.Composed:
-    """Candidates in a range of ctids, with the facts %(drifted)s, but for tombstones and what has vanished."""
-    return sql.SQL(queries("audit")["accounted"]).format(buried=_BURIED)
+    """Candidates in a range of ctids, with the facts %(drifted)s and in buckets that differ, but for tombstones and
+    what has vanished.
+    """
+    suspected = _suspected(kept_hash("c"))
+    return sql.SQL(queries("audit")["accounted"]).format(suspected=suspected, buried=_BURIED)
 
 
 def mend(
@@ -126,6 +188,19 @@ def _by_key(
     except psycopg.DataError:
         where = sql.SQL("{} = ANY (%(keys)s::text[])").format(key_text(source))
         return connection.execute(asking(tail.rows(source, where=where, limit=False)), given)
+
+
+def _suspected_rows(source: Source) -> sql.Composed:
+    below = tail.in_window(Bounds(frontier=None, horizon=0))
+    return sql.SQL(" AND ").join([TIDS, _drifted(source), _suspected(row_hash(source)), below])
+
+
+def _buckets(hashes: sql.Composed, *, sign: int) -> sql.Composed:
+    return sql.SQL(queries("audit")["buckets"]).format(hashes=hashes, sign=sql.Literal(sign))
+
+
+def _suspected(hashed: sql.Composable) -> sql.Composed:
+    return sql.SQL(queries("audit")["suspected"]).format(hash=hashed)
 
 
 def _drifted(source: Source) -> sql.Composed:

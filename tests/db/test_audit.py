@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
+from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 import pytest
+from psycopg import sql
 
 import inventory
 from bed import as_user, connect, eventually, set_clock
 from judging import judge
-from oneroof import approvals, findings, lease, source, vanishing
-from oneroof.db import Connection, one
+from oneroof import approvals, findings, lease, reconcile, source, vanishing
+from oneroof.db import Connection, one, queries
 from oneroof.errors import Refused
 from oneroof.source import Source
 from oneroof.workers import full_audit
@@ -46,10 +50,12 @@ def tailed(admin: Connection) -> Source:
     return made
 
 
-def audit(connection: Connection, tailed: Source, *, batch: int = 1_000) -> dict[str, int]:
-    """An audit from its beginning to its end, due or not; what it counted, but for what is nought."""
+def audit(connection: Connection, tailed: Source, *, batch: int = 1_000, few: int = 0) -> dict[str, int]:
+    """An audit from its beginning to its end, due or not; what it counted, but for what is nought. With buckets,
+    however few have drifted, unless said.
+    """
     held = inventory.claim(connection, full_audit.NAME)
-    inventory.until_idle(FullAudit(connection, tailed, held, batch=batch, at_once=True))
+    inventory.until_idle(FullAudit(connection, tailed, held, batch=batch, at_once=True, few=few))
     lease.release(connection, held)
     summary: dict[str, Any] = one(
         connection, "SELECT last_run_summary FROM gov_worker_cursor WHERE worker_name = %s", (full_audit.NAME,)
@@ -76,7 +82,11 @@ def versions(admin: Connection) -> list[tuple[Any, ...]]:
 
 def is_well(admin: Connection, tailed: Source) -> bool:
     """The books close, every row is accounted once, and another audit finds nothing."""
-    return one(admin, BOOKS)[0] == 0 and not inventory.wrong(admin, gone=True) and audit(admin, tailed) == {}
+    return (
+        one(admin, BOOKS)[0] == 0
+        and not inventory.wrong(admin, gone=True)
+        and audit(admin, tailed, few=full_audit.FEW) == {}
+    )
 
 
 def test_nothing_wrong_changes_nothing(admin: Connection, tailed: Source) -> None:
@@ -389,6 +399,195 @@ def test_a_killed_audit_goes_on_where_it_was(admin: Connection, tailed: Source) 
     inventory.run_out(admin)
     judge(admin, tailed)
     assert is_well(admin, tailed)
+
+
+MANY = 3_000
+AT = "SELECT window_at FROM gov_worker_cursor WHERE worker_name = %s"
+DIFFERING = "SELECT count(*), coalesce(sum(members), 0) FROM governance_audit_bucket WHERE (members, hashes) <> (0, 0)"
+
+
+@pytest.fixture
+def crowded(admin: Connection) -> Source:
+    """3,000 rows of one set of facts, swept, judged, and with the tail behind them."""
+    made = inventory.make(admin)
+    admin.execute(
+        "INSERT INTO src SELECT n, now() - interval '1 hour', 'code ' || n FROM generate_series(1, %s) AS n", (MANY,)
+    )
+    inventory.sweep(admin, made, batch=1_000)
+    inventory.intake(admin, made, batch=1_000)
+    judge(admin, made)
+    return made
+
+
+def standing(admin: Connection) -> dict[str, Any]:
+    """Where the audit stands."""
+    return dict(one(admin, AT, (full_audit.NAME,))[0] or {"step": None})
+
+
+def step_by_step(
+    admin: Connection, tailed: Source, *, until: str | None, between: Callable[[str], None] = lambda _: None
+) -> Counter[str]:
+    """An audit up to a step or its end, each step by another instance, as if the one before was killed; how many steps
+    there were of each.
+    """
+    steps: Counter[str] = Counter()
+    while True:
+        inventory.run_out(admin)
+        worker = FullAudit(admin, tailed, inventory.claim(admin, full_audit.NAME), at_once=not steps, few=0)
+        assert not worker.run_once().idle
+        step = standing(admin)["step"]
+        if step == until:
+            inventory.run_out(admin)
+            return steps
+        steps[step] += 1
+        between(step)
+
+
+def counted(admin: Connection) -> dict[str, int]:
+    (summary,) = one(admin, "SELECT last_run_summary FROM gov_worker_cursor WHERE worker_name = %s", (full_audit.NAME,))
+    return {name: summary[name] for name in COUNTS if summary[name]}
+
+
+def looked_up(plan: dict[str, Any]) -> int:
+    """How often a plan has looked for a candidate by an index."""
+    here = plan["Actual Loops"] if plan.get("Relation Name") == "governance_candidate_state" else 0
+    return int(here) + sum(map(looked_up, plan.get("Plans", [])))
+
+
+def test_few_changes_in_a_large_set_look_at_few_keys(admin: Connection, crowded: Source) -> None:
+    """All 3,000 rows have the same facts; ten of them gone and ten candidates hidden make a few dozen be looked for."""
+    admin.execute("DELETE FROM src WHERE id % 300 = 7")
+    behind_its_back(admin, "DELETE FROM governance_candidate_state WHERE source_key::int % 300 = 8")
+    step_by_step(admin, crowded, until="found")
+    differing, _ = one(admin, DIFFERING)
+    assert 15 <= differing <= 20
+    (frontier,) = one(admin, "SELECT frontier::text FROM gov_worker_cursor WHERE worker_name = %s", (inventory.INTAKE,))
+    (drifted, members, apart) = one(admin, queries("audit")["drifted"], {"scope": "src"})
+    assert (len(drifted), members, apart) == (1, MANY - 10, 0)
+    given = {"scope": "src", "drifted": drifted, "mask": standing(admin)["buckets"] - 1, "horizon": frontier}
+    given |= {"first": "(0,0)", "last": "(100000,0)", "batch": MANY}
+    candidates = admin.execute(reconcile.accounted(), given).fetchall()
+    assert 10 <= len(candidates) <= 100
+    finding = sql.SQL("EXPLAIN (ANALYZE, FORMAT JSON) {}").format(reconcile.found(crowded))
+    ((plan,),) = admin.execute(finding, given).fetchall()
+    assert 10 <= looked_up(plan[0]["Plan"]) <= 100
+    step_by_step(admin, crowded, until=None)
+    assert counted(admin) == {"repaired_missing": 10, "repaired_groups": 1, "vanished": 10, "retired": 10}
+    judge(admin, crowded)
+    assert is_well(admin, crowded)
+
+
+def test_nothing_is_put_into_buckets_where_nothing_or_little_has_drifted(admin: Connection, crowded: Source) -> None:
+    """No bucket is written; few are looked for as they are."""
+    assert audit(admin, crowded) == {}
+    admin.execute("DELETE FROM src WHERE id = 9")
+    assert audit(admin, crowded, few=full_audit.FEW) == {"vanished": 1, "retired": 1}
+    assert one(admin, "SELECT count(*) FROM governance_audit_bucket") == (0,)
+
+
+def test_killed_between_any_two_pieces_of_buckets(
+    admin: Connection, crowded: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever goes on adds up each piece once, and takes the same buckets."""
+    monkeypatch.setattr(full_audit, "PAGES", 8)
+    admin.execute("DELETE FROM src WHERE id IN (5, 6)")
+    behind_its_back(admin, "DELETE FROM governance_candidate_state WHERE source_key IN ('7', '8', '9')")
+    steps = step_by_step(admin, crowded, until="found")
+    assert steps["row_buckets"] >= 2
+    assert steps["candidate_buckets"] >= 5
+    assert one(admin, DIFFERING) == (5, 1)
+    step_by_step(admin, crowded, until=None)
+    assert counted(admin) == {"repaired_missing": 3, "repaired_groups": 1, "vanished": 2, "retired": 2}
+    judge(admin, crowded)
+    assert is_well(admin, crowded)
+
+
+def test_a_rewrite_while_buckets_are_added_up(
+    admin: Connection, crowded: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows have moved to where the walk has been: it begins anew, and none is counted twice or left out."""
+    monkeypatch.setattr(full_audit, "PAGES", 8)
+    admin.execute("DELETE FROM src WHERE id <= 500 AND id % 50 = 0")
+    done: list[bool] = []
+
+    def rewrite(step: str) -> None:
+        if step == "row_buckets" and "tid" in standing(admin) and not done:
+            admin.execute("VACUUM FULL src")
+            done.append(True)
+
+    step_by_step(admin, crowded, until="found", between=rewrite)
+    assert done
+    assert one(admin, DIFFERING) == (10, -10)
+    step_by_step(admin, crowded, until=None)
+    assert counted(admin) == {"vanished": 10, "retired": 10}
+
+
+def test_notes_and_tombstones_are_in_no_bucket(admin: Connection, crowded: Source) -> None:
+    """However many rows another stands for and however many are gone: one more is the only difference."""
+    admin.execute(
+        "INSERT INTO src SELECT n + 10000, now(), 'code ' || n FROM generate_series(1, 50) AS n;"
+        " DELETE FROM src WHERE id BETWEEN 101 AND 150"
+    )
+    inventory.intake(admin, crowded, batch=1_000)
+    audit(admin, crowded)
+    judge(admin, crowded)
+    admin.execute("DELETE FROM src WHERE id = 200")
+    step_by_step(admin, crowded, until="found")
+    assert one(admin, DIFFERING) == (1, -1)
+    step_by_step(admin, crowded, until=None)
+    assert counted(admin) == {"vanished": 1, "retired": 1}
+
+
+@pytest.mark.parametrize("least", [1, reconcile.LEAST_BUCKETS])
+def test_a_swap_is_found(admin: Connection, tailed: Source, monkeypatch: pytest.MonkeyPatch, least: int) -> None:
+    """As many are gone as are missing, in one set and in one bucket: the counts agree, and the keys do not."""
+    monkeypatch.setattr(reconcile, "LEAST_BUCKETS", least)
+    admin.execute("DELETE FROM src WHERE id <= 6")
+    behind_its_back(admin, "DELETE FROM governance_candidate_state WHERE source_key IN ('7','8','9','10','11','12')")
+    assert audit(admin, tailed) == {"repaired_missing": 6, "repaired_groups": 1, "vanished": 6, "retired": 6}
+    judge(admin, tailed)
+    assert is_well(admin, tailed)
+
+
+@pytest.mark.parametrize("least", [1, reconcile.LEAST_BUCKETS])
+def test_swapped_facts_are_found(admin: Connection, monkeypatch: pytest.MonkeyPatch, least: int) -> None:
+    """Candidates that have each other's facts, keys and counts being the same on both sides."""
+    monkeypatch.setattr(reconcile, "LEAST_BUCKETS", least)
+    made = grouped(admin)
+    behind_its_back(
+        admin,
+        "UPDATE governance_candidate_state AS c SET facts_hash = o.facts_hash, group_key = o.group_key"
+        " FROM governance_candidate_state AS o WHERE c.source_key IN ('29', '30', '31', '32')"
+        " AND o.source_key::int = 61 - c.source_key::int",
+    )
+    assert audit(admin, made)["repaired_drift"] == 4
+    judge(admin, made)
+    assert is_well(admin, made)
+
+
+def test_what_moves_while_buckets_are_added_up_is_no_difference(
+    admin: Connection, crowded: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows come and change all the time, seen by the intake or not: only what was hidden is written again."""
+    monkeypatch.setattr(full_audit, "PAGES", 16)
+    behind_its_back(admin, "DELETE FROM governance_candidate_state WHERE source_key = '2500'")
+    turns = count(start=1)
+
+    def change(_: str) -> None:
+        turn = next(turns)
+        admin.execute("INSERT INTO src VALUES (%s, now(), %s)", (10_000 + turn, f"new {turn}"))
+        admin.execute("UPDATE src SET status = 'changed' WHERE id < 1000 AND id %% 100 = %s", (turn,))
+        admin.execute("UPDATE src SET status = status WHERE id < 1000 AND id %% 100 = %s", (99 - turn,))
+        if turn % 2:
+            inventory.intake(admin, crowded, batch=1_000)
+
+    steps = step_by_step(admin, crowded, until=None, between=change)
+    assert steps["row_buckets"]
+    assert steps["found"]
+    assert counted(admin) == {"repaired_missing": 1, "repaired_groups": 1}
+    inventory.intake(admin, crowded, batch=1_000)
+    judge(admin, crowded)
+    assert is_well(admin, crowded)
 
 
 def test_time_and_lag(admin: Connection, tailed: Source) -> None:

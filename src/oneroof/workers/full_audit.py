@@ -1,11 +1,11 @@
 """`gov_periodic_full_audit`: is what is accounted what is there (doc 31 §7 and §9, doc 39 §39.5)?
 
 A source against its candidates, both ways, the candidates against what they are judged by, and the books against a
-recount. Sums over sets of facts tell what has drifted; only there are keys compared. What is wrong is put right as a
-dirty mark, and comes round through the gate and the scan like any change; what is gone becomes a tombstone, unless too
-much of a group went at once (docs/explanation/audit.md). What the source was found to have is kept as a snapshot
-(doc 31 §5). Every step is one short transaction, and where the audit stands is in `window_at`: whoever goes on after a
-crash goes on from there.
+recount. Sums over sets of facts tell what has drifted, and sums over buckets of hashes where in them; only there are
+keys compared. What is wrong is put right as a dirty mark, and comes round through the gate and the scan like any
+change; what is gone becomes a tombstone, unless too much of a group went at once (docs/explanation/audit.md). What the
+source was found to have is kept as a snapshot (doc 31 §5). Every step is one short transaction, and where the audit
+stands is in `window_at`: whoever goes on after a crash goes on from there.
 """
 
 from __future__ import annotations
@@ -21,18 +21,21 @@ from oneroof.cursor import Cursor
 from oneroof.db import Connection, one, queries, say_now
 from oneroof.errors import OneroofError
 from oneroof.lease import Lease
+from oneroof.reconcile import Piece
 from oneroof.retry import describe
 from oneroof.source import Source
-from oneroof.tail import EPOCH, FARTHEST, SLOTS, tid
+from oneroof.tail import EPOCH, FARTHEST, SLOTS
 from oneroof.width import Width
 from oneroof.worker import NOTHING, Run, Step, fenced, isolating
 
 NAME = "gov_periodic_full_audit"
 BATCH = 5_000
 INTERVAL = 3_600.0
-# Pages to add up at once, and pages of rows or candidates that are looked for one by one.
+# Pages to add up at once, and pages of rows or candidates that are looked for one by one, where all may be suspects.
 PAGES = 8_192
 FEW_PAGES = 128
+# So many are looked for one by one without more ado.
+FEW = 20_000
 # More than this share of a group, and at least so many, may not vanish at once.
 VANISH_SHARE = 0.1
 VANISH_LEAST = 100
@@ -43,6 +46,10 @@ STEPS = (
     "rows",
     "candidates",
     "objects",
+    "row_buckets",
+    "note_buckets",
+    "candidate_buckets",
+    "object_buckets",
     "found",
     "lost",
     "books",
@@ -86,6 +93,7 @@ class FullAudit:
     batch: int = BATCH
     interval: float = INTERVAL
     at_once: bool = False
+    few: int = FEW
     vanish_share: float = VANISH_SHARE
     vanish_least: int = VANISH_LEAST
     run: Run = field(default_factory=Run, init=False)
@@ -129,18 +137,32 @@ class FullAudit:
         return self._go_on(here, at, counts, done)
 
     def _go_on(self, here: Cursor, at: dict[str, Any], counts: dict[str, int], done: Done) -> tuple[Step, Run, int]:
-        """To the next step; where nothing has drifted there are no keys to compare."""
-        step = at["step"]
-        following = STEPS[STEPS.index(step) + 1 :]
-        if step == "objects" and not self._drifted():
-            following = following[2:]
+        """To the next step, with what the later ones have to know."""
+        following, known = self._following(at)
         if following:
-            return self._advance(here, {"step": following[0], "counts": counts}, done.counts)
+            return self._advance(here, {"step": following, "counts": counts, **known}, done.counts)
         step_done, run, _ = self._advance(here, {**at, "counts": counts}, done.counts)
         say_now(self.connection)
         snapshot = self._count("snapshot", frontier=self._frontier)
         self._execute("closed", {"worker": NAME, "source": self.name, "snapshot": snapshot})
         return step_done, run, 1
+
+    def _following(self, at: dict[str, Any]) -> tuple[str | None, dict[str, int]]:
+        """Where nothing has drifted there are no keys to compare, and where few have, no buckets to put them into."""
+        step = at["step"]
+        known: dict[str, int] = {name: at[name] for name in ("buckets", "suspects") if name in at}
+        if step == "objects":
+            members, apart = one(self.connection, queries("audit")["drifted"], self._given())[1:]
+            known = {"buckets": reconcile.buckets(members, apart=apart, few=self.few), "suspects": members}
+            if not members:
+                return "books", {}
+            if known["buckets"] == 1:
+                return "found", known
+        if step == "object_buckets":
+            known["suspects"] = self._count("differing") * -(-at["suspects"] // at["buckets"])
+            if not known["suspects"]:
+                return "books", {}
+        return (None if step == STEPS[-1] else STEPS[STEPS.index(step) + 1]), known
 
     def _advance(self, here: Cursor, at: dict[str, Any], counts: dict[str, int]) -> tuple[Step, Run, int]:
         # What was only seen is not written.
@@ -169,6 +191,10 @@ class FullAudit:
             "rows": self._rows,
             "candidates": self._candidates,
             "objects": self._objects,
+            "row_buckets": self._row_buckets,
+            "note_buckets": self._note_buckets,
+            "candidate_buckets": self._candidate_buckets,
+            "object_buckets": self._object_buckets,
             "found": self._found,
             "lost": self._lost,
             "books": lambda _: self._books(),
@@ -180,13 +206,12 @@ class FullAudit:
 
     def _notes(self, at: dict[str, Any]) -> Done:
         """Notes of rows that another stands for: those that are no longer right go, and their rows are looked at."""
-        given = {"after": at.get("after", ""), "batch": self.batch}
-        keys = [key for (key,) in self._execute("notes", self._given(**given))]
+        keys = self._some("notes", at)
         torn = reconcile.tear(self.connection, self.source, keys) if keys else 0
         left = [key for (key,) in self._execute("noted", self._given(keys=keys))] if keys else []
         if left:
             reconcile.take_away(self.connection, self.source, left)
-        return Done({"after": keys[-1]} if len(keys) == self.batch else None, {"noted": torn})
+        return Done(self._behind(keys), {"noted": torn})
 
     def _rows(self, at: dict[str, Any]) -> Done:
         """Add up what the source has."""
@@ -218,12 +243,44 @@ class FullAudit:
         last, looked_at, marked = row
         return Done({"after": last} if looked_at == self.batch else None, {"verdicts": marked})
 
+    def _row_buckets(self, at: dict[str, Any]) -> Done:
+        """Add up the rows of sets that have drifted by buckets; from the beginning, if a rewrite has moved them."""
+        ground = cursor.read_ground(self.connection, self.source)
+        anew = at.get("files") != ground.files
+        if anew:
+            self._execute("empty", self._given())
+        piece = self._piece({} if anew else at, ground.blocks)
+        adding = self._statements.get("row_buckets", compose=lambda: reconcile.rows_in_buckets(self.source))
+        self.connection.execute(adding, self._suspects(at, **piece.given))
+        return Done(piece.then(files=ground.files))
+
+    def _note_buckets(self, at: dict[str, Any]) -> Done:
+        """Rows that another stands for are in no bucket."""
+        keys = self._some("notes", at)
+        if keys:
+            reconcile.take_noted(self.connection, self.source, self._suspects(at, keys=keys))
+        return Done(self._behind(keys))
+
+    def _candidate_buckets(self, at: dict[str, Any]) -> Done:
+        """And the candidates."""
+        piece = self._piece(at, self._count("pages"))
+        adding = self._statements.get("candidate_buckets", compose=reconcile.candidates_in_buckets)
+        self.connection.execute(adding, self._suspects(at, **piece.given))
+        return Done(piece.then())
+
+    def _object_buckets(self, at: dict[str, Any]) -> Done:
+        """Tombstones and what has vanished are in no bucket."""
+        keys = self._some("known", at)
+        adding = self._statements.get("object_buckets", compose=reconcile.buried_in_buckets)
+        self.connection.execute(adding, self._suspects(at, keys=keys))
+        return Done(self._behind(keys))
+
     def _found(self, at: dict[str, Any]) -> Done:
         """Rows that are not accounted as they are; some at a time, and the same piece again until there are none."""
         blocks = cursor.read_ground(self.connection, self.source).blocks
-        piece = self._piece(at, blocks, most=FEW_PAGES * SLOTS)
+        piece = self._piece(at, blocks, most=self._few_pages(at))
         finding = self._statements.get("found", compose=lambda: reconcile.found(self.source))
-        given = self._given(**piece.given, **self._suspects(), batch=self.batch)
+        given = self._suspects(at, **piece.given, batch=self.batch)
         rows = self.connection.execute(finding, given).fetchall()
         what: dict[str, list[str]] = {name: [] for name in ("missing", "drifted", "reborn", "duplicates", "noted")}
         for key, _, kind in rows:
@@ -243,9 +300,9 @@ class FullAudit:
 
     def _lost(self, at: dict[str, Any]) -> Done:
         """Candidates without their row: another row that it stood for takes its place, or it has vanished."""
-        piece = self._piece(at, self._count("pages"), most=FEW_PAGES * SLOTS)
+        piece = self._piece(at, self._count("pages"), most=self._few_pages(at))
         asking = self._statements.get("accounted", compose=reconcile.accounted)
-        rows = self.connection.execute(asking, self._given(**piece.given, drifted=self._drifted())).fetchall()
+        rows = self.connection.execute(asking, self._suspects(at, **piece.given)).fetchall()
         through = piece.then()
         candidates, keys = [row[0] for row in rows], [row[1] for row in rows]
         lost = reconcile.lost(self.connection, self.source, candidates, keys, frontier=self._frontier) if rows else []
@@ -295,7 +352,7 @@ class FullAudit:
             raise poison
         piece = self._piece(at, cursor.read_ground(self.connection, self.source).blocks)
         who = {"worker": INTAKE, "source": self.name, "cursor": None, "keep": batch.FORGET, **describe(poison)}
-        given = {**piece.given, **self._suspects(), **who}
+        given = self._suspects(at, **piece.given, **who)
         staging = batch.staging(reconcile.bare(self.source)).as_bytes(None)
         staged = batch.apply(self.connection, self.source, staging, given)
         return Done(piece.then(), {"failed": staged.written})
@@ -305,12 +362,21 @@ class FullAudit:
         last = first + min(self._pages.now, most or self._pages.now)
         return Piece(first, last, last if last < blocks * SLOTS else None)
 
-    def _suspects(self) -> dict[str, Any]:
-        return {"drifted": self._drifted(), "horizon": str(self._frontier % EPOCH)}
+    def _few_pages(self, at: dict[str, Any]) -> int:
+        """As many as may hold a few suspects; they are anywhere, so that a piece may well hold some more of them."""
+        return max(FEW_PAGES, PAGES * self.few // max(1, int(at.get("suspects", FARTHEST)))) * SLOTS
 
-    def _drifted(self) -> list[int]:
-        """The facts of which there are not the same rows and candidates."""
-        return list(one(self.connection, queries("audit")["drifted"], self._given())[0])
+    def _some(self, what: str, at: dict[str, Any]) -> list[str]:
+        return [key for (key,) in self._execute(what, self._given(after=at.get("after", ""), batch=self.batch))]
+
+    def _behind(self, keys: list[str]) -> dict[str, Any] | None:
+        """Where to go on behind a batch of keys; nowhere, if it was not full."""
+        return {"after": keys[-1]} if len(keys) == self.batch else None
+
+    def _suspects(self, at: dict[str, Any], **given: Any) -> dict[str, Any]:
+        drifted = one(self.connection, queries("audit")["drifted"], self._given())[0]
+        horizon = str(self._frontier % EPOCH)
+        return self._given(drifted=drifted, mask=at.get("buckets", 1) - 1, horizon=horizon, **given)
 
     def _unnote(self, keys: list[str]) -> None:
         if keys:
@@ -324,20 +390,3 @@ class FullAudit:
 
     def _given(self, **given: Any) -> dict[str, Any]:
         return {"scope": self.name, **given}
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A range of ctids, as numbers, and where the next one begins, if there is one."""
-
-    first: int
-    last: int
-    next: int | None
-
-    @property
-    def given(self) -> dict[str, str]:
-        return {"first": tid(self.first), "last": tid(self.last)}
-
-    def then(self, **more: str) -> dict[str, Any] | None:
-        """Where the walk goes on, if it does."""
-        return None if self.next is None else {"tid": self.next, **more}

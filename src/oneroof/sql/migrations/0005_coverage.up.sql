@@ -145,6 +145,16 @@ CREATE TABLE public.governance_audit_facts (
 );
 COMMENT ON TABLE public.governance_audit_facts IS 'rows and candidates with the same facts as the audit under way has counted them, and the sum of the hashes of their keys: equal where they agree';
 
+-- Of the sets that have drifted: by how much both sides differ, by buckets of hashes. Each piece of a walk updates all of them.
+CREATE TABLE public.governance_audit_bucket (
+  source_name text NOT NULL,
+  bucket      bigint NOT NULL,
+  members     bigint NOT NULL,
+  hashes      bigint NOT NULL,
+  PRIMARY KEY (source_name, bucket)
+) WITH (fillfactor = 40);
+COMMENT ON TABLE public.governance_audit_bucket IS 'rows less candidates of the sets of facts that have drifted, and the hashes of both put together by XOR, by a part of the hash of their keys: nought where they agree';
+
 -- Snapshots of sources (doc 31 §5), each a row of the host's evolution_snapshots; a candidate says which one was the latest when it was
 -- written or judged.
 CREATE TABLE public.governance_snapshot (

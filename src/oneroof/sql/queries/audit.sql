@@ -1,7 +1,8 @@
 -- by_hashing --
--- A piece is added up by hashing, whatever the planner knows of tables that nobody has analysed yet; what differs is looked up.
+-- A piece is added up by hashing, whatever the planner knows of tables that nobody has analysed yet; what differs is looked up. A list
+-- of facts is hashed too, where the plan is made for it.
 SELECT set_config('work_mem', '64MB', true), set_config('enable_sort', 'off', true), set_config('enable_mergejoin', 'off', true),
-       set_config('random_page_cost', '1.1', true)
+       set_config('random_page_cost', '1.1', true), set_config('plan_cache_mode', 'force_custom_plan', true)
 
 -- frontier --
 -- Below it every row was applied: the intake's, or the first sweep's until the intake has begun; none where neither is of this cluster.
@@ -78,8 +79,57 @@ WITH picked AS MATERIALIZED (
 SELECT (SELECT max(p.candidate_key) FROM picked AS p), (SELECT count(*) FROM picked), (SELECT count(*) FROM marked)
 
 -- drifted --
-SELECT coalesce(array_agg(a.facts_hash), '{}') FROM public.governance_audit_facts AS a
+-- The facts of which there are not the same rows and candidates, how many those are, and how many more or fewer.
+SELECT coalesce(array_agg(a.facts_hash), '{}'), coalesce(sum(greatest(a.row_count, a.candidate_count, 1)), 0)::bigint,
+       coalesce(sum(abs(a.row_count - a.candidate_count)), 0)::bigint
+FROM public.governance_audit_facts AS a
 WHERE a.source_name = %(scope)s AND (a.row_count, a.row_sum) <> (a.candidate_count, a.candidate_sum)
+
+-- empty --
+DELETE FROM public.governance_audit_bucket WHERE source_name = %(scope)s
+
+-- buckets --
+-- Add to buckets, or take away, which by XOR is the same: cheaper than a sum in so many groups. Keys and facts are hashed together,
+-- so that keys which have each other's facts do not cancel out.
+INSERT INTO public.governance_audit_bucket AS a (source_name, bucket, members, hashes)
+SELECT %(scope)s, k.h & %(mask)s::bigint, {sign} * count(*), bit_xor(k.h # k.facts_hash # hashint8extended(k.facts_hash, k.h))
+FROM ({hashes}) AS k GROUP BY 2
+ON CONFLICT (source_name, bucket) DO UPDATE SET members = a.members + excluded.members, hashes = a.hashes # excluded.hashes
+
+-- row_hashes --
+-- The limit lets both hashes of a row be made once, and not wherever they are asked for.
+SELECT r.h, r.facts_hash FROM {table} AS s CROSS JOIN LATERAL (SELECT {hash} AS h, {facts} AS facts_hash LIMIT 1) AS r
+WHERE {where} AND r.facts_hash = ANY (%(drifted)s::bigint[])
+
+-- noted_hashes --
+-- Of rows that another row's candidate stands for, and that are noted so.
+SELECT {hash} AS h, r.facts_hash FROM ({rows}) AS r
+JOIN public.governance_duplicate AS d ON d.source_name = %(scope)s AND d.source_key = r.source_key AND d.candidate_key = r.candidate_key
+JOIN public.governance_candidate_state AS c ON c.candidate_key = r.candidate_key
+LEFT JOIN public.governance_object AS o ON o.candidate_key = c.candidate_key
+WHERE NOT r.own AND r.facts_hash = ANY (%(drifted)s::bigint[]) AND (c.source_name, c.source_key) <> (%(scope)s::text, r.source_key)
+  AND NOT ({buried})
+
+-- candidate_hashes --
+SELECT {hash} AS h, c.facts_hash FROM public.governance_candidate_state AS c
+WHERE c.ctid >= %(first)s::tid AND c.ctid < %(last)s::tid AND c.source_name = %(scope)s AND c.facts_hash = ANY (%(drifted)s::bigint[])
+
+-- buried_hashes --
+SELECT {hash} AS h, c.facts_hash
+FROM public.governance_object AS o JOIN public.governance_candidate_state AS c ON c.candidate_key = o.candidate_key
+WHERE o.candidate_key = ANY (%(keys)s::text[]) AND c.source_name = %(scope)s AND c.facts_hash = ANY (%(drifted)s::bigint[]) AND {buried}
+
+-- known --
+SELECT o.candidate_key FROM public.governance_object AS o WHERE o.candidate_key > %(after)s ORDER BY o.candidate_key LIMIT %(batch)s
+
+-- differing --
+SELECT count(*) FROM public.governance_audit_bucket AS a WHERE a.source_name = %(scope)s AND (a.members, a.hashes) <> (0, 0)
+
+-- suspected --
+-- Whether a hash is in a bucket that differs, or there are no buckets. They are read once, and looked up by hashing.
+(%(mask)s::bigint = 0
+ OR {hash} & %(mask)s::bigint IN (SELECT a.bucket FROM public.governance_audit_bucket AS a
+                                  WHERE a.source_name = %(scope)s AND (a.members, a.hashes) <> (0, 0)))
 
 -- snapshot --
 -- What the source was found to have, group by group, as a snapshot. The fingerprint of a group is over its sets of facts.
@@ -162,7 +212,7 @@ SELECT c.candidate_key, c.source_key
 FROM public.governance_candidate_state AS c
 LEFT JOIN public.governance_object AS o ON o.candidate_key = c.candidate_key
 WHERE c.ctid >= %(first)s::tid AND c.ctid < %(last)s::tid AND c.source_name = %(scope)s
-  AND c.facts_hash = ANY (%(drifted)s::bigint[]) AND NOT ({buried})
+  AND c.facts_hash = ANY (%(drifted)s::bigint[]) AND {suspected} AND NOT ({buried})
 
 -- lost --
 -- Candidates without their row: it is not there, or it is another object now; one that was just written is the intake's affair.
