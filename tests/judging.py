@@ -6,9 +6,10 @@ from inventory import settle, until_idle
 from oneroof import lease, source
 from oneroof.db import Connection, one
 from oneroof.source import Source
-from oneroof.workers import backfill_sweep, candidate_scan, handoff_intake, input_gate
+from oneroof.workers import backfill_sweep, candidate_scan, full_audit, handoff_intake, input_gate
 from oneroof.workers.backfill_sweep import BackfillSweep
 from oneroof.workers.candidate_scan import CandidateScan
+from oneroof.workers.full_audit import FullAudit
 from oneroof.workers.handoff_intake import HandoffIntake
 from oneroof.workers.input_gate import InputGate
 
@@ -81,6 +82,14 @@ def judge(connection: Connection, tailed: Source, *, batch: int = 500) -> None:
         "SELECT candidate_key, dirty_reason, input_quality_state FROM governance_candidate_state WHERE dirty"
     )
     raise AssertionError(f"ten rounds, and something is dirty: {left.fetchmany(3)}")
+
+
+def audit(connection: Connection, tailed: Source) -> None:
+    """A whole audit, as an instance of its own."""
+    settle(connection)
+    held = lease.claim(connection, f"{full_audit.NAME}:{tailed.source_name}", instance="test")
+    until_idle(FullAudit(connection, tailed, held, at_once=True))
+    lease.release(connection, held)
 
 
 def check(connection: Connection) -> None:

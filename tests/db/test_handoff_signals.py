@@ -10,7 +10,7 @@ import judging
 from bed import command
 from inventory import settle
 from logins import Logins
-from oneroof import approvals, source
+from oneroof import approvals, findings, source
 from oneroof.db import Connection, one
 from oneroof.errors import Usage
 from oneroof.lease import claim, executor_name, release
@@ -306,3 +306,24 @@ def test_sweeps_and_scans_say_that_they_are_done(logins: Logins) -> None:
     judging.sweep(admin, tailed)
     judging.judge(admin, tailed)
     assert admin.execute(done).fetchall() == first
+
+
+def test_the_audit_finds_what_was_written_past_gov_emit(logins: Logins) -> None:
+    """A row that the owner of the outbox inserts or alters is a finding with its id, and closes when it is gone."""
+    admin = logins.admin
+    logins.activate("governance.handoff.*")
+    swept(admin)
+    bear(admin, 1, 3)
+    judging.intake(admin, judging.births(admin))
+
+    def examine() -> list[Any]:
+        judging.audit(admin, judging.births(admin))
+        return [each.details["samples"] for each in findings.listing(admin) if each.issue_type == "direct_write"]
+
+    assert examine() == []
+    (altered,) = one(admin, "SELECT id::text FROM event_outbox WHERE event_subject_ref = 'things:T-2'")
+    admin.execute("UPDATE event_outbox SET safe_payload = '{\"contents\": 1}' WHERE id = %s", (altered,))
+    assert examine() == [[altered]]
+    assert examine() == [[altered]]
+    admin.execute("DELETE FROM event_outbox WHERE id = %s", (altered,))
+    assert examine() == []

@@ -114,7 +114,7 @@ GRANT SELECT ON public.governance_handoff_map, public.governance_handoff, public
   TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_console;
 GRANT INSERT, UPDATE ON public.governance_register_row TO oneroof_worker;
 GRANT EXECUTE ON FUNCTION public.gov_handoff_take(text, boolean, jsonb), public.gov_handoffs_absorb(bigint), public.gov_handoffs_tell(text, boolean),
-  public.gov_handoff_kind(text, jsonb, boolean), public.gov_handoff_audit(text, text, bigint, bigint), public.gov_handoff_heartbeat() TO oneroof_worker;
+  public.gov_handoff_kind(text, jsonb, boolean), public.gov_handoff_audit(text, text, bigint, bigint), public.gov_handoff_heartbeat(), public.gov_events_examine() TO oneroof_worker;
 
 GRANT SELECT ON public.governance_certificate, public.v_governance_books, public.v_governance_group
   TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_console;
@@ -122,7 +122,7 @@ GRANT EXECUTE ON FUNCTION public.gov_certificate_store(jsonb) TO oneroof_worker,
 
 GRANT SELECT ON public.governance_event_type, public.governance_event_activation, public.governance_event, public.v_event_type, public.v_signal
   TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_console;
-GRANT SELECT ON public.v_event_foreign TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver;
+GRANT SELECT ON public.governance_event_examined, public.v_event_foreign TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver;
 GRANT EXECUTE ON FUNCTION public.gov_event_id(text, text, bigint, text),
   public.gov_event_digest(text, text, text, jsonb, timestamptz)
   TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver;

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from oneroof import batch, cursor, facts, findings, lease, reconcile, tail
+from oneroof import batch, cursor, events, facts, findings, lease, reconcile, tail
 from oneroof.batch import Statements
 from oneroof.cursor import Cursor
 from oneroof.db import Connection, one, queries, say_now
@@ -29,6 +29,7 @@ from oneroof.width import Width
 from oneroof.worker import NOTHING, Run, Step, fenced, isolating
 
 NAME = "gov_periodic_full_audit"
+COMPLETED = "governance.coverage.audit_completed"
 BATCH = 5_000
 INTERVAL = 3_600.0
 # Pages to add up at once, and pages of rows or candidates that are looked for one by one, where all may be suspects.
@@ -145,6 +146,10 @@ class FullAudit:
         say_now(self.connection)
         snapshot = self._count("snapshot", frontier=self._frontier)
         self._execute("closed", {"worker": NAME, "source": self.name, "snapshot": snapshot})
+        self._execute("signals", {})
+        number, mended = int(here.metadata.get("batches") or 0), sum(counts.values())
+        done_now = events.completed(COMPLETED, source=self.name, number=number, seen=run.rows_seen, repaired=mended)
+        events.emit(self.connection, [done_now])
         return step_done, run, 1
 
     def _following(self, at: dict[str, Any]) -> tuple[str | None, dict[str, int]]:

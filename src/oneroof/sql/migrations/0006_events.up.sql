@@ -55,6 +55,14 @@ CREATE INDEX governance_event_held ON public.governance_event (event_type, held_
 CREATE INDEX governance_event_held_subject ON public.governance_event (subject) WHERE state = 'held';
 CREATE INDEX governance_event_untrusted ON public.governance_event ((payload ->> 'source')) WHERE state = 'untrusted';
 
+CREATE TABLE public.governance_event_examined (
+  only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+  cluster  text NOT NULL,
+  horizon  xid8 NOT NULL
+);
+COMMENT ON TABLE public.governance_event_examined IS 'up to where event_outbox was examined for rows that did not come through gov_emit';
+
 INSERT INTO public.governance_finding_type (issue_type, bucket, severity, owner_hint, description) VALUES
   ('handoff_unregistered_type', 'thiếu_quan_hệ', 'low', 'GOV-SIV', 'handoff signals are held, since their type is not registered and active'),
+  ('direct_write', 'sai_lệch_dữ_liệu', 'critical', 'GOV-COUNCIL', 'a channel was written past the functions that write it'),
   ('issue_event_gap', 'thiếu_quan_hệ', 'medium', 'GOV-SIV', 'signals are held, since their type is not registered and active');

@@ -142,6 +142,9 @@ FROM (SELECT coalesce(f.group_key, '') AS group_key, sum(a.row_count) AS rows,
       LEFT JOIN public.governance_fact_set AS f ON f.source_name = %(scope)s AND f.facts_hash = a.facts_hash
       WHERE a.source_name = %(scope)s AND a.row_count <> 0 GROUP BY 1) AS g
 
+-- signals --
+SELECT public.gov_events_examine()
+
 -- closed --
 UPDATE public.gov_worker_cursor
 SET passed_at = public.gov_now(), window_at = NULL, metadata = metadata || jsonb_build_object('source_snapshot_ref', %(snapshot)s::bigint)
