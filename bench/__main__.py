@@ -20,7 +20,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from bench import again, backfill, backlog, coverage, estate, frontier, idle, memory, tail
+from bench import again, backfill, backlog, coverage, estate, frontier, handoff, idle, memory, tail
 from bench.figure import Figure
 from bench.ground import Trial
 from oneroof import __version__
@@ -39,6 +39,7 @@ BENCHES: dict[str, Callable[[Trial], list[Figure]]] = {
     "idle": idle.run,
     "backlog": backlog.run,
     "tail": tail.run,
+    "handoff": handoff.run,
 }
 
 

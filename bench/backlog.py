@@ -27,17 +27,22 @@ def run(trial: Trial) -> list[Figure]:
         (last,) = one(ground.admin, "SELECT max(id) FROM public.birth_registry")
         ground.admin.execute(BORN, (rows,))
         bare.append(ground.time_bare(beyond=last))
-        ours.append(_drain(ground, rows))
+        ours.append(drain(ground, rows))
         say(f"round {number}: L {rows / bare[-1]:,.0f} rows/s, intake {rows / ours[-1]:,.0f} rows/s")
-        ground.admin.execute("DELETE FROM public.birth_registry WHERE id > %s", (last,))
-        ground.admin.execute(f"DELETE FROM {CANDIDATES} WHERE candidate_key LIKE 'bench_backlog:%'")
-        ground.settle()
-        ground.run([handoff_intake.NAME])
+        take_away(ground, last)
     ratio = median(bare) / median(ours)
     return [Figure(name=f"backlog of {rows:,}, intake / L, rows/s", value=ratio, goal=0.35, is_floor=True)]
 
 
-def _drain(ground: Ground, rows: int) -> float:
+def take_away(ground: Ground, last: int) -> None:
+    """What a round has written beyond a birth."""
+    ground.admin.execute("DELETE FROM public.birth_registry WHERE id > %s", (last,))
+    ground.admin.execute(f"DELETE FROM {CANDIDATES} WHERE candidate_key LIKE 'bench_backlog:%'")
+    ground.settle()
+    ground.run([handoff_intake.NAME])
+
+
+def drain(ground: Ground, rows: int) -> float:
     """Seconds until the last row of the backlog was applied; the passes that then find nothing are not its cost."""
     ground.admin.execute("CHECKPOINT")
     began, applied, ended = monotonic(), 0, 0.0

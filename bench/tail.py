@@ -38,26 +38,31 @@ def run(trial: Trial) -> list[Figure]:
     figures = []
     missed = 0
     with running("handoff_intake", dsn=ground.dsn):
-        _await(
-            ground,
-            "SELECT count(*) = 3 FROM public.gov_worker_cursor WHERE worker_name = 'gov_handoff_intake'"
-            " AND frontier IS NOT NULL",
-        )
+        await_start(ground)
         found: dict[int, list[float]] = {rate: [] for rate, _ in RATES}
         for turn in range(trial.rounds):
             for rate, _ in RATES:
-                delays, lost = _load(ground, rate=rate, turn=turn)
+                delays, lost = load(ground, rate=rate, turn=turn)
                 missed += lost
-                found[rate].append(1000 * _quantile(delays, 0.99))
+                found[rate].append(1000 * quantile(delays, 0.99))
     for rate, goal in RATES:
         name = f"tail at {rate:,} rows/s, commit to applied, p99"
         figures.append(Figure(name=name, value=median(found[rate]), goal=goal, unit="ms"))
     figures.append(Figure(name="tail, rows missed", value=missed, goal=0, unit="rows"))
-    _clean(ground)
+    clean(ground)
     return figures
 
 
-def _load(ground: Ground, *, rate: int, turn: int = 0) -> tuple[list[float], int]:
+def await_start(ground: Ground) -> None:
+    """Until the intake follows every source."""
+    _await(
+        ground,
+        "SELECT count(*) = (SELECT count(*) FROM public.governance_source) FROM public.gov_worker_cursor"
+        " WHERE worker_name = 'gov_handoff_intake' AND frontier IS NOT NULL",
+    )
+
+
+def load(ground: Ground, *, rate: int, turn: int = 0) -> tuple[list[float], int]:
     """Write at a rate; how long each row took, and how many never came."""
     (last,) = one(ground.admin, "SELECT max(id) FROM public.birth_registry")
     forks = multiprocessing.get_context("forkserver")
@@ -105,19 +110,19 @@ def _await(ground: Ground, condition: str, *, seconds: float = 300.0) -> None:
         sleep(0.5)
 
 
-def _clean(ground: Ground) -> None:
+def clean(ground: Ground) -> None:
     ground.admin.execute("DELETE FROM public.birth_registry WHERE collection_name LIKE 'bench_tail_%'")
     ground.admin.execute(f"DELETE FROM {CANDIDATES} WHERE candidate_key LIKE 'bench_tail_%'")
     ground.settle()
 
 
 def _spread(delays: list[float]) -> str:
-    return ", ".join(f"{word} {1000 * _quantile(delays, q):.1f}" for word, q in _QUANTILES) + " ms"
+    return ", ".join(f"{word} {1000 * quantile(delays, q):.1f}" for word, q in _QUANTILES) + " ms"
 
 
 _QUANTILES = (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("most", 1.0))
 
 
-def _quantile(values: list[float], q: float) -> float:
+def quantile(values: list[float], q: float) -> float:
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(q * len(ordered)))]
