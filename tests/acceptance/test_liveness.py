@@ -8,7 +8,7 @@ from bed import as_user, command, eventually, spawn
 from liveness import Actor
 from oneroof.db import Connection, one
 
-GAP = "cursor_silent_gap:gov_handoff_intake:birth_registry"
+GAP = "cursor_silent_gap:gov_candidate_scan:birth_registry"
 OPEN = "SELECT count(*) FROM system_issues WHERE source_system = 'oneroof' AND status = 'open'"
 
 
@@ -70,13 +70,13 @@ def test_pause_and_resume(admin: Connection, installed_database: str) -> None:
     """With or without gov_, twice is once, seen in status; an unknown worker is wrong usage."""
     Actor(admin).begin()
     viewer = as_user(installed_database, "viewer")
-    first = command("pause", "handoff_intake", "--json", dsn=viewer)
+    first = command("pause", "candidate_scan", "--json", dsn=viewer)
     assert first.code == 0, first.err
-    assert first.json == {"worker": "gov_handoff_intake", "paused": True, "changed": True}
-    assert command("pause", "gov_handoff_intake", "--json", dsn=viewer).json["changed"] is False
+    assert first.json == {"worker": "gov_candidate_scan", "paused": True, "changed": True}
+    assert command("pause", "gov_candidate_scan", "--json", dsn=viewer).json["changed"] is False
     assert command("status", "--json", dsn=viewer).json["workers"][0]["state"] == "paused"
-    assert command("resume", "handoff_intake", dsn=viewer).out == "gov_handoff_intake may work\n"
-    assert command("resume", "handoff_intake", dsn=viewer).out == "gov_handoff_intake may work; it was not paused\n"
+    assert command("resume", "candidate_scan", dsn=viewer).out == "gov_candidate_scan may work\n"
+    assert command("resume", "candidate_scan", dsn=viewer).out == "gov_candidate_scan may work; it was not paused\n"
     assert command("status", "--json", dsn=viewer).json["workers"][0]["state"] == "released"
     for word in ("pause", "resume"):
         assert command(word, "nobody", dsn=viewer).code == 2
@@ -91,7 +91,7 @@ def test_policies_from_the_shell(installed_database: str) -> None:
     assert (done.json["policy"]["batch_size"], done.json["policy"]["lag_limit"]) == (2000, 600)
     policies = {row["worker_name"]: row for row in command("policy", "list", "--json", dsn=viewer).json}
     assert policies["gov_backfill_sweep"] == done.json["policy"]
-    assert policies["gov_handoff_intake"]["batch_size"] == 5000
+    assert policies["gov_candidate_scan"]["batch_size"] == 5000
     assert "2000" in command("policy", "list", dsn=viewer).out
     for words, said in (
         (["backfill_sweep", "batchsize=1"], "did you mean batch_size?"),

@@ -122,7 +122,7 @@ def test_doc39_10_4_dlq_not_drop(admin: Connection) -> None:
     assert item_of(admin)["state"] == "dead"
     assert one(admin, "SELECT dead_lettered FROM gov_worker_cursor") == (1,)
     assert {"cursor_dlq", "backfill_batch_failed"} <= findings(admin)
-    assert one(admin, "SELECT error_count, event_type_hint FROM event_pending") == (3, "cursor_dlq")
+    assert one(admin, "SELECT error_count, event_type_hint FROM event_pending WHERE error_count > 0") == (3, "cursor_dlq")
     stop_clock(admin, seconds=10_000)
     assert worker.run_once().idle, "the dead are not tried again by themselves"
 
@@ -152,7 +152,7 @@ def test_a_replayed_dead_letter_that_was_mended_is_done(admin: Connection) -> No
     assert retry.replay(admin, [item["item_id"]]) == 1
     run_out(worker)
     assert item_of(admin)["state"] == "done"
-    (processed,) = one(admin, "SELECT processed_at IS NOT NULL FROM event_pending")
+    (processed,) = one(admin, "SELECT processed_at IS NOT NULL FROM event_pending WHERE error_count > 0")
     assert processed
     assert one(admin, "SELECT count(*) FROM governance_candidate_state WHERE candidate_key = 'bad:mended'") == (1,)
     assert one(admin, "SELECT dead_lettered FROM gov_worker_cursor") == (1,)

@@ -230,7 +230,8 @@ def fast_plan(connection: Connection, births: Source, *, since: str, frontier: i
     given = {**bounds.parameters(), **WHO, "since": since, "batch": BATCH, "done": "{}"}
     rows = tail.fast_rows(births, bounds, Range(part=DATED, after=None, upto=None))
     statement = handoff.applying(births, rows)
-    return explain(connection, statement, {"scope": "birth_registry", "ruleset": batch.NO_RULESET, **given})
+    given |= {"scope": "birth_registry", "table": "birth_registry", "ruleset": batch.NO_RULESET}
+    return explain(connection, statement, given)
 
 
 def test_the_fast_lane_reads_the_newest_rows(connection: Connection, births: Source) -> None:
