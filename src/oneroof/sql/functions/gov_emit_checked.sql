@@ -123,12 +123,10 @@ BEGIN
     INSERT INTO public.event_pending
       (event_domain, event_type_hint, entity_table, entity_ref, canonical_address, actor_ref, capture_payload, error_count)
     SELECT 'governance', e.event_type, e.subject_table, e.subject_ref, e.canonical_address, 'oneroof',
-           jsonb_build_object('event_id', e.event_id, 'state', 'held', 'reason', e.reason, 'source', e.source,
-                              'source_key', public.gov_key_mark(e.source_key), 'change_number', e.change_number,
-                              'occurred_at', e.occurred_at, 'payload', e.payload), 0
+           -- What it says is in governance_event; here is which it is.
+           ('{"event_id": "' || e.event_id || '", "state": "held", "reason": "' || e.reason || '", "change_number": ' || e.change_number || '}')::jsonb, 0
     FROM (SELECT v_ids[n] AS event_id, p_types[n] AS event_type, p_tables[n] AS subject_table, p_refs[n] AS subject_ref,
-                 p_addresses[n] AS canonical_address, p_payloads[n] AS payload, p_occurred[n] AS occurred_at, v_reasons[n] AS reason,
-                 p_sources[n] AS source, p_keys[n] AS source_key, p_numbers[n] AS change_number, n AS place
+                 p_addresses[n] AS canonical_address, v_reasons[n] AS reason, p_numbers[n] AS change_number, n AS place
           FROM generate_series(1, given) AS n) AS e
     WHERE e.event_id IS NOT NULL AND e.reason IS NOT NULL ORDER BY e.place;
     GET DIAGNOSTICS held = ROW_COUNT;
