@@ -55,6 +55,14 @@ CREATE INDEX governance_event_held ON public.governance_event (event_type, held_
 CREATE INDEX governance_event_held_subject ON public.governance_event (subject) WHERE state = 'held';
 CREATE INDEX governance_event_untrusted ON public.governance_event ((payload ->> 'source')) WHERE state = 'untrusted';
 
+-- Subscriptions of ours among the host's; the rows themselves have no mark.
+CREATE TABLE public.governance_subscription (
+  subscription_id uuid PRIMARY KEY,
+  subscribed_by   text NOT NULL,
+  subscribed_at   timestamptz NOT NULL
+);
+COMMENT ON TABLE public.governance_subscription IS 'the rows of event_subscription that oneroof inbox subscribe has added';
+
 INSERT INTO public.governance_finding_type (issue_type, bucket, severity, owner_hint, description) VALUES
   ('handoff_unregistered_type', 'thiếu_quan_hệ', 'low', 'GOV-SIV', 'handoff signals are held, since their type is not registered and active'),
   ('issue_event_gap', 'thiếu_quan_hệ', 'medium', 'GOV-SIV', 'signals are held, since their type is not registered and active');
