@@ -115,7 +115,7 @@ def test_doc41_11_7_notification_boundary(logins: Logins) -> None:
 def test_a_signal_is_there_once_for_each_recipient_however_many_subscriptions_fit(
     logins: Logins, reader: Connection
 ) -> None:
-    """And also if somebody has written its id into the outbox twice."""
+    """And also if somebody has written it into the outbox twice, or that it was read."""
     inbox.subscribe(logins.requester, OWNER)
     inbox.subscribe(logins.requester, OWNER, event_type=BORN)
     inbox.subscribe(logins.requester, OWNER, stream=STREAM, table="birth_registry")
@@ -132,6 +132,9 @@ def test_a_signal_is_there_once_for_each_recipient_however_many_subscriptions_fi
         ["T-2", "T-1"],
     )
     assert inbox.read(logins.requester, OWNER, None) == 0
+    logins.admin.execute("INSERT INTO event_read SELECT * FROM event_read WHERE read_status_source = 'oneroof'")
+    assert refs(reader, everything=True) == ["T-2", "T-1"]
+    assert inbox.listing(reader, OWNER).read == 2
 
 
 def test_the_same_subscription_twice_is_one(logins: Logins) -> None:

@@ -4,6 +4,7 @@ CREATE OR REPLACE FUNCTION public.gov_inbox_read(p_recipient text, p_events uuid
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET jit = off
+SET work_mem = '32MB'
 AS $$
 DECLARE
   at CONSTANT timestamptz := public.gov_now();

@@ -2,8 +2,8 @@
 SELECT public.gov_recipient_require(%(recipient)s::text)
 
 -- page --
--- A row for each signal of the page, or one without. The ids are counted first, so that no more than a page of rows is put in order; an
--- id that somebody wrote into the outbox twice is one signal.
+-- A row for each signal of the page, or one without. Ids are counted and put in order, and only a page of them becomes signals; an id
+-- that somebody wrote into the outbox twice is one.
 WITH mine AS MATERIALIZED (
   SELECT i.event_id, max(i.created_at) AS born, min(i.read_at) AS read_at FROM public.v_inbox AS i
   WHERE i.recipient_ref = %(recipient)s::text GROUP BY i.event_id
@@ -11,17 +11,17 @@ WITH mine AS MATERIALIZED (
   SELECT m.event_id, m.born, m.read_at FROM mine AS m WHERE m.read_at IS NULL OR %(everything)s::boolean
   ORDER BY m.born DESC NULLS LAST, m.event_id LIMIT %(most)s
 ), whole AS MATERIALIZED (
-  SELECT DISTINCT ON (o.event_id) o.event_id, o.event_type, o.event_stream, o.event_severity, o.event_subject_table, o.event_subject_ref,
+  -- As an array they are looked for in one pass where the host has no index.
+  SELECT DISTINCT ON (o.id) o.id, o.event_type, o.event_stream, o.event_severity, o.event_subject_table, o.event_subject_ref,
          o.canonical_address, o.correlation_id, o.safe_payload, o.occurred_at
-  FROM public.v_inbox AS o JOIN page AS p ON p.event_id = o.event_id
-  WHERE o.recipient_ref = %(recipient)s::text
-  ORDER BY o.event_id, o.created_at DESC NULLS LAST
+  FROM public.v_signal AS o WHERE o.id = ANY (ARRAY(SELECT p.event_id FROM page AS p)) AND o.source_system = 'oneroof'
+  ORDER BY o.id, o.created_at DESC NULLS LAST
 )
-SELECT m.unread, m.read, p.event_id::text AS event_id, w.event_type, w.event_stream, w.event_severity AS severity,
+SELECT c.unread, c.read, p.event_id::text AS event_id, w.event_type, w.event_stream, w.event_severity AS severity,
        w.event_subject_table AS subject_table, w.event_subject_ref AS subject_ref, w.canonical_address, w.correlation_id,
        w.safe_payload AS payload, w.occurred_at::text AS occurred_at, p.born::text AS emitted_at, p.read_at::text AS read_at
-FROM (SELECT count(*) FILTER (WHERE read_at IS NULL) AS unread, count(read_at) AS read FROM mine) AS m
-LEFT JOIN page AS p ON true LEFT JOIN whole AS w ON w.event_id = p.event_id
+FROM (SELECT count(*) FILTER (WHERE m.read_at IS NULL) AS unread, count(m.read_at) AS read FROM mine AS m) AS c
+LEFT JOIN page AS p ON true LEFT JOIN whole AS w ON w.id = p.event_id
 ORDER BY p.born DESC NULLS LAST, p.event_id
 
 -- subscriptions --
