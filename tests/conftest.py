@@ -29,6 +29,7 @@ SLOW = (
     "tests/db/test_exceptions",
     "tests/db/test_four_eyes",
     "tests/db/test_handoff",
+    "tests/db/test_inbox",
     "tests/db/test_owners",
     "tests/db/test_proof",
     "tests/db/test_rule_check",

@@ -16,14 +16,14 @@ control and supervisor run it, replay reads again; watch, findings and status te
 The rules (rules.md): rules, cases, matches. What people review and hand in is a document. The proof (proof.md): walk
 reads one snapshot, recount counts, reckoning and deriving compare, proof closes the books, certificate is what is left
 of it, witness keeps it. Signals (events.md): vocabulary is what may be said, events lets it out, signals reads it
-again.
+again, inbox is what of it a recipient wants to see.
 
 Imports point one way; tests/unit/test_import_direction.py has the layers:
 
     errors model moment document ← config owner_lines certificate vocabulary ← db
       ← substrate embedded approvals channels exceptions findings lease owners policy retry width
       ← estate script events gates kinds people rules source vanishing
-      ← migrate columns cursor batch cases guard matches watch
+      ← migrate columns cursor batch cases guard inbox matches watch
       ← tail fingerprint handoff signals ← facts known reconcile strip ranges walk worker control ← retries recount
       ← reckoning ← workers deriving ← lane ← supervisor status trace replay ← doctor ← proof ← witness ← cli
 """

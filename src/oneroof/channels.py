@@ -34,6 +34,7 @@ OURS = (
     "governance_verdict_history",
     "governance_event_activation",
     "governance_event",
+    "governance_subscription",
 )
 
 

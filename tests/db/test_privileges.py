@@ -33,7 +33,7 @@ def test_no_role_has_more_than_select_on_a_registry(installed_database: str) -> 
 
 
 def test_only_the_owner_writes_channels_and_nobody_job_queue(installed_database: str) -> None:
-    """The narrowest grants: nine channels, through functions; job_queue not at all."""
+    """The narrowest grants: eleven channels, through functions; job_queue not at all."""
     with connect(installed_database) as connection:
         found = connection.execute(
             f"""SELECT DISTINCT c.relname, g.rolname FROM pg_class AS c
@@ -48,6 +48,8 @@ def test_only_the_owner_writes_channels_and_nobody_job_queue(installed_database:
             "dot_config",
             "event_outbox",
             "event_pending",
+            "event_read",
+            "event_subscription",
             "event_type_registry",
             "evolution_snapshots",
             "queue_heartbeat",
@@ -91,6 +93,15 @@ def test_no_role_logs_in_or_has_powers(installed_database: str, role: str) -> No
         ("oneroof_owner", "DELETE FROM event_outbox"),
         ("oneroof_owner", "DELETE FROM event_pending"),
         ("oneroof_owner", "DELETE FROM event_type_registry"),
+        ("oneroof_owner", "UPDATE event_subscription SET recipient_ref = 'x'"),
+        ("oneroof_owner", "DELETE FROM event_subscription"),
+        ("oneroof_owner", "UPDATE event_read SET read_at = now()"),
+        ("oneroof_owner", "DELETE FROM event_read"),
+        ("oneroof_operator", "UPDATE event_subscription SET mute = true"),
+        ("oneroof_operator", "INSERT INTO event_read (event_id, actor_ref) VALUES (gen_random_uuid(), 'x')"),
+        ("oneroof_operator", "SELECT gov_inbox_lock('GOV-SIV')"),
+        ("oneroof_reader", "SELECT gov_inbox_read('GOV-SIV', NULL, 1::bigint)"),
+        ("oneroof_worker", "SELECT gov_inbox_mute('GOV-SIV', NULL, true)"),
         ("oneroof_worker", "SELECT gov_worker_pause('gov_backfill_sweep', true)"),
         ("oneroof_operator", "UPDATE governance_worker_policy SET batch_size = 1"),
         ("oneroof_operator", "SELECT gov_audit('a', 'b', 'c')"),

@@ -48,6 +48,7 @@ LAYERS = (
         "oneroof.cases",
         "oneroof.columns",
         "oneroof.guard",
+        "oneroof.inbox",
         "oneroof.matches",
         "oneroof.watch",
     },

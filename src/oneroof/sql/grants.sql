@@ -21,11 +21,15 @@ GRANT INSERT (id, event_domain, event_type, event_stream, delivery_lane, event_s
   ON public.event_outbox TO oneroof_owner;
 GRANT INSERT (event_domain, event_type, event_stream, delivery_lane, default_severity, description, active), UPDATE (active)
   ON public.event_type_registry TO oneroof_owner;
+-- The inbox: a subscription is added and muted, a signal is seen; neither is ever taken back.
+GRANT INSERT (id, recipient_ref, event_domain, event_type, event_stream, scope_subject_table, scope_filter, mute, created_at), UPDATE (mute)
+  ON public.event_subscription TO oneroof_owner;
+GRANT INSERT (event_id, actor_ref, read_at, read_status_source) ON public.event_read TO oneroof_owner;
 DO $sequences$
 DECLARE
   written CONSTANT regclass[] :=
     '{public.registry_changelog, public.approval_requests, public.system_issues, public.event_pending, public.evolution_snapshots,
-      public.event_outbox, public.event_type_registry}';
+      public.event_outbox, public.event_type_registry, public.event_subscription, public.event_read}';
   found record;
 BEGIN
   -- Sequences that belong to the columns, and any other that a column's default takes its number from.
@@ -130,6 +134,11 @@ GRANT EXECUTE ON FUNCTION public.gov_emit(jsonb), public.gov_events_promote(text
   public.gov_handoff_emit(text, text, text[], text[], bigint[], text[], text[], text[], text[], text[], text[], timestamptz[], bigint[])
   TO oneroof_worker;
 GRANT EXECUTE ON FUNCTION public.gov_events_register(text[]) TO oneroof_operator;
+GRANT SELECT ON public.v_inbox, public.v_event_subscription, public.governance_subscription
+  TO oneroof_reader, oneroof_operator, oneroof_approver, oneroof_console;
+GRANT EXECUTE ON FUNCTION public.gov_recipient_require(text) TO oneroof_reader, oneroof_operator, oneroof_approver, oneroof_console;
+GRANT EXECUTE ON FUNCTION public.gov_inbox_subscribe(text, text, text, text, jsonb), public.gov_inbox_read(text, uuid[], bigint),
+  public.gov_inbox_mute(text, text[], boolean) TO oneroof_operator;
 GRANT EXECUTE ON FUNCTION public.gov_event_deactivate(text[], text) TO oneroof_operator, oneroof_approver;
 
 GRANT EXECUTE ON FUNCTION public.gov_now(), public.gov_cluster() TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver,

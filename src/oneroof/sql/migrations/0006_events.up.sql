@@ -62,6 +62,14 @@ CREATE TABLE public.governance_event_examined (
 );
 COMMENT ON TABLE public.governance_event_examined IS 'up to where event_outbox was examined for rows that did not come through gov_emit';
 
+-- Subscriptions of ours among the host's; the rows themselves have no mark.
+CREATE TABLE public.governance_subscription (
+  subscription_id uuid PRIMARY KEY,
+  subscribed_by   text NOT NULL,
+  subscribed_at   timestamptz NOT NULL
+);
+COMMENT ON TABLE public.governance_subscription IS 'the rows of event_subscription that oneroof inbox subscribe has added';
+
 INSERT INTO public.governance_finding_type (issue_type, bucket, severity, owner_hint, description) VALUES
   ('handoff_unregistered_type', 'thiếu_quan_hệ', 'low', 'GOV-SIV', 'handoff signals are held, since their type is not registered and active'),
   ('direct_write', 'sai_lệch_dữ_liệu', 'critical', 'GOV-COUNCIL', 'a channel was written past the functions that write it'),

@@ -10,6 +10,12 @@ SELECT * FROM public.event_outbox WHERE event_domain = 'governance' AND source_s
 -- event_pending --
 SELECT * FROM public.event_pending WHERE event_domain = 'governance' AND actor_ref = 'oneroof'
 
+-- event_read --
+SELECT * FROM public.event_read WHERE read_status_source = 'oneroof'
+
+-- event_subscription --
+SELECT * FROM public.event_subscription WHERE id IN (SELECT subscription_id FROM public.governance_subscription)
+
 -- event_type_registry --
 SELECT * FROM public.event_type_registry WHERE event_domain = 'governance' AND event_type IN (SELECT event_type FROM public.governance_event_type)
 

@@ -53,14 +53,14 @@ WHERE p.pronamespace = 'public'::regnamespace AND p.proname ~ '^gov_' AND p.proo
 SELECT c.relname::text, format('the trigger %s', t.tgname) FROM pg_catalog.pg_trigger AS t
 JOIN pg_catalog.pg_class AS c ON c.oid = t.tgrelid
 WHERE NOT t.tgisinternal AND c.relnamespace = 'public'::regnamespace
-  AND c.relname IN ('approval_requests', 'dot_config', 'event_outbox', 'event_pending', 'event_type_registry', 'queue_heartbeat', 'registry_changelog',
-                    'system_issues')
+  AND c.relname IN ('approval_requests', 'dot_config', 'event_outbox', 'event_pending', 'event_read', 'event_subscription',
+                    'event_type_registry', 'queue_heartbeat', 'registry_changelog', 'system_issues')
 UNION ALL
 SELECT c.relname::text, format('the policy %s', p.polname) FROM pg_catalog.pg_policy AS p
 JOIN pg_catalog.pg_class AS c ON c.oid = p.polrelid
 WHERE c.relnamespace = 'public'::regnamespace
-  AND c.relname IN ('approval_requests', 'dot_config', 'event_outbox', 'event_pending', 'event_type_registry', 'queue_heartbeat', 'registry_changelog',
-                    'system_issues')
+  AND c.relname IN ('approval_requests', 'dot_config', 'event_outbox', 'event_pending', 'event_read', 'event_subscription',
+                    'event_type_registry', 'queue_heartbeat', 'registry_changelog', 'system_issues')
 
 -- readable --
 SELECT to_regclass('public.v_person') IS NOT NULL AND coalesce(has_table_privilege(to_regclass('public.v_person'), 'SELECT'), false)
