@@ -122,7 +122,8 @@ def test_doc39_10_4_dlq_not_drop(admin: Connection) -> None:
     assert item_of(admin)["state"] == "dead"
     assert one(admin, "SELECT dead_lettered FROM gov_worker_cursor") == (1,)
     assert {"cursor_dlq", "backfill_batch_failed"} <= findings(admin)
-    assert one(admin, "SELECT error_count, event_type_hint FROM event_pending WHERE error_count > 0") == (3, "cursor_dlq")
+    staged = "SELECT error_count, event_type_hint FROM event_pending WHERE error_count > 0"
+    assert one(admin, staged) == (3, "cursor_dlq")
     stop_clock(admin, seconds=10_000)
     assert worker.run_once().idle, "the dead are not tried again by themselves"
 
