@@ -105,7 +105,8 @@ class Ground:
             " public.governance_verdict_history, public.governance_duplicate, public.governance_class_finding,"
             " public.governance_object, public.governance_audit_facts, public.governance_audit_bucket,"
             " public.governance_audit_count, public.governance_handoff, public.governance_group_mark,"
-            " public.governance_register_row, public.governance_event"
+            " public.governance_register_row, public.governance_event,"
+            " public.governance_untold"
         )
         self.admin.execute("DELETE FROM public.event_pending WHERE actor_ref = 'oneroof'")
         self.admin.execute("VACUUM public.event_pending")

@@ -81,6 +81,6 @@ def _bare(ground: Ground, rows: int) -> float:
     ground.admin.execute(f"INSERT INTO public.event_outbox SELECT * FROM {COPY}")
     seconds = monotonic() - began
     ground.admin.execute(f"DELETE FROM public.event_outbox WHERE {OURS}")
-    ground.admin.execute("DELETE FROM public.governance_event WHERE state = 'emitted'")
+    ground.admin.execute(f"DELETE FROM public.governance_event WHERE event_id IN (SELECT id FROM {COPY})")
     ground.admin.execute("VACUUM public.event_outbox, public.governance_event")
     return seconds

@@ -45,6 +45,11 @@ def unread(source: Source) -> sql.Composable:
     return sql.SQL("coalesce(ts > %(past)s::text::{}, %(past)s::text IS NULL)").format(kind)
 
 
+def tell_objects(connection: Connection, source: str, *, most: int, wait: bool = False) -> int:
+    """Tell of objects that were handed off, the oldest first; of how many. Without waiting it is left to who is at it."""
+    return int(one(connection, queries("handoff")["tell_objects"], {"source": source, "most": most, "wait": wait})[0])
+
+
 def tell(connection: Connection, source: str, *, everything: bool) -> int:
     """Tell what was handed off in windows that are over, or in all; how many windows that were."""
     return int(one(connection, queries("handoff")["tell"], {"source": source, "all": everything})[0])

@@ -25,6 +25,7 @@ from oneroof.workers.backfill_sweep import BackfillSweep
 from oneroof.workers.candidate_scan import CandidateScan
 from oneroof.workers.full_audit import FullAudit
 from oneroof.workers.handoff_intake import HandoffIntake
+from oneroof.workers.handoff_tell import HandoffTell
 from oneroof.workers.input_gate import InputGate
 
 BUSY, ASIDE, BRIEF, QUIET = 0.002, 0.02, 0.1, 1.0
@@ -34,16 +35,17 @@ LONGEST_WAIT = 30.0
 PATIENCE = 60.0
 REGRESSION = "GV410"
 WORKER = "oneroof_worker"
-Worker = BackfillSweep | HandoffIntake | InputGate | CandidateScan | FullAudit
+Worker = BackfillSweep | HandoffIntake | HandoffTell | InputGate | CandidateScan | FullAudit
 
 
 @dataclass(frozen=True, slots=True)
 class Duty:
-    """One worker on one source, or on a range of it."""
+    """One worker on one source, or on a range of it; or a part of its work that has a lane of its own."""
 
     worker: str
     source: Source
     scope: str
+    part: str | None = None
 
     @property
     def is_range(self) -> bool:
@@ -51,7 +53,8 @@ class Duty:
 
     @property
     def executor(self) -> str:
-        return lease.executor_name(self.worker, self.scope)
+        name = lease.executor_name(self.worker, self.scope)
+        return name if self.part is None else f"{name}/{self.part}"
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from oneroof import ranges, watch
@@ -22,11 +22,12 @@ from oneroof.gates import require_open
 from oneroof.lane import Duty, Lane, Report, Worker
 from oneroof.lease import Lease
 from oneroof.source import INVENTORY, Source
-from oneroof.workers import backfill_sweep, candidate_scan, full_audit, handoff_intake, input_gate
+from oneroof.workers import backfill_sweep, candidate_scan, full_audit, handoff_intake, handoff_tell, input_gate
 from oneroof.workers.backfill_sweep import BackfillSweep
 from oneroof.workers.candidate_scan import CandidateScan
 from oneroof.workers.full_audit import FullAudit
 from oneroof.workers.handoff_intake import HandoffIntake
+from oneroof.workers.handoff_tell import HandoffTell
 from oneroof.workers.input_gate import InputGate
 
 NAMES = (backfill_sweep.NAME, handoff_intake.NAME, input_gate.NAME, candidate_scan.NAME, full_audit.NAME)
@@ -114,7 +115,8 @@ class Supervisor:
             raise HeldElsewhere(held[0], hint="another instance does the work")
 
     def _lanes(self, worker: str) -> list[Lane]:
-        many = self.shards if worker == backfill_sweep.NAME else 1
+        # The intake's second lane tells what the first one has marked.
+        many = self.shards if worker == backfill_sweep.NAME else 1 + (worker == handoff_intake.NAME)
         return [
             Lane(
                 dial=self.dial,
@@ -141,9 +143,11 @@ class Supervisor:
                     if each.source_kind == INVENTORY
                 }
                 self._planned = time.monotonic()
-            if worker == handoff_intake.NAME:
+            if worker == handoff_intake.NAME and place == 0:
                 return [Duty(worker, each, each.source_name) for each in self._sources]
             whole = [Duty(worker, each, each.source_name) for each in self._sources if each.source_kind == INVENTORY]
+            if worker == handoff_intake.NAME:
+                return [replace(duty, part=handoff_tell.PART) for duty in whole]
             if worker != backfill_sweep.NAME:
                 return whole
             parts = [Duty(worker, duty.source, name) for duty in whole for name in self._ranges[duty.scope]]
@@ -166,6 +170,8 @@ class Supervisor:
             return CandidateScan(connection, duty.source, held, batch=batch, sweep_interval=interval, at_once=at_once)
         if duty.worker == full_audit.NAME:
             return FullAudit(connection, duty.source, held, batch=batch, interval=interval, at_once=self.named)
+        if duty.part == handoff_tell.PART:
+            return HandoffTell(connection, duty.source, held, batch=batch)
         # Idle is only who has closed a whole window in this run; after it the usual interval is good enough.
         at_once = self.mode == "until idle"
         window = f"{policy.coalesce_window} seconds"

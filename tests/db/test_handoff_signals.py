@@ -327,3 +327,17 @@ def test_the_audit_finds_what_was_written_past_gov_emit(logins: Logins) -> None:
     assert examine() == [[altered]]
     admin.execute("DELETE FROM event_outbox WHERE id = %s", (altered,))
     assert examine() == []
+
+
+def test_a_signal_that_is_in_the_outbox_and_that_nobody_knows_of_stops_nobody(logins: Logins) -> None:
+    """What is remembered of signals is lost behind our back: those that are there stay, and work goes on."""
+    admin = logins.admin
+    logins.activate("governance.handoff.*")
+    swept(admin)
+    bear(admin, 1, 3)
+    tailed = judging.births(admin)
+    judging.intake(admin, tailed)
+    admin.execute("DELETE FROM governance_event")
+    admin.execute("DELETE FROM governance_candidate_state WHERE candidate_key LIKE 'things:%'")
+    assert again(admin, handoff_intake.NAME, "birth_registry").written == 3
+    assert len(signals(admin)) == 3

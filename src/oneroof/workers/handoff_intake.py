@@ -120,8 +120,13 @@ class HandoffIntake:
         return Step(seen=fast.seen + slow.seen, written=fast.written + slow.written, idle=False)
 
     def _tell(self, *, everything: bool) -> bool:
-        """Tell what change logs and registers handed off, when its window is over; of objects was told at once."""
-        if self.source.source_kind == INVENTORY or not (everything or self._has_untold):
+        """Tell what change logs and registers handed off, when its window is over; of objects only where nobody else
+        would in time.
+        """
+        if self.source.source_kind == INVENTORY:
+            telling = lambda _: handoff.tell_objects(self.connection, self.name, most=self.batch)  # noqa: E731
+            return everything and self._fenced(telling) > 0
+        if not (everything or self._has_untold):
             return False
         return self._fenced(lambda _: handoff.tell(self.connection, self.name, everything=everything)) > 0
 

@@ -116,7 +116,9 @@ BEGIN
                  p_severities[n] AS severity, p_correlations[n] AS correlation_id, v_reasons[n] AS reason, n AS place
           FROM generate_series(1, given) AS n) AS e
     JOIN lanes AS t ON t.event_type = e.event_type
-    WHERE e.event_id IS NOT NULL AND e.reason IS NULL;
+    WHERE e.event_id IS NOT NULL AND e.reason IS NULL
+    -- One that is there although nobody here knows of it stays as it is.
+    ON CONFLICT DO NOTHING;
     GET DIAGNOSTICS emitted = ROW_COUNT;
   END IF;
   IF v_reasons IS NOT NULL THEN

@@ -63,6 +63,7 @@ BEGIN
            p.subject_table, p.subject_ref, p.canonical_address, 'oneroof', 'oneroof', p.correlation_id, 'safe_metadata', p.payload,
            p.occurred_at, at + p.place * interval '1 microsecond'
     FROM picked AS p WHERE p.fault IS NULL ORDER BY p.place
+    ON CONFLICT DO NOTHING
   )
   SELECT count(*), coalesce(array_agg(p.event_id) FILTER (WHERE p.fault IS NOT NULL), '{}'),
          (SELECT jsonb_agg(f.b ORDER BY f.b ->> 'event_type')

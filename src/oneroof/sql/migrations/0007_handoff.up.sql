@@ -114,6 +114,30 @@ COMMENT ON COLUMN public.governance_handoff.is_again IS 'read again: what was to
 CREATE INDEX governance_handoff_untold ON public.governance_handoff (source_name, window_end) WHERE changes > told;
 CREATE INDEX governance_handoff_told ON public.governance_handoff (source_name, told_at) WHERE told_at IS NOT NULL;
 
+-- What is still to be told of objects: a batch of the intake is one row, written with what it marked and gone when it was told. Objects
+-- with the same facts share kind, class, group and provenance.
+CREATE TABLE public.governance_untold (
+  untold_id   bigint GENERATED ALWAYS AS IDENTITY,
+  source_name text NOT NULL,
+  kinds       text[] NOT NULL,
+  classes     text[] NOT NULL,
+  groups      text[] NOT NULL,
+  systems     text[] NOT NULL,
+  actors      text[] NOT NULL,
+  places      integer[] NOT NULL,
+  keys        text[] NOT NULL,
+  numbers     bigint[] NOT NULL,
+  refs        text[] NOT NULL,
+  times       timestamptz[] NOT NULL,
+  noted_at    timestamptz NOT NULL DEFAULT now(),
+  PRIMARY KEY (source_name, untold_id)
+);
+COMMENT ON TABLE public.governance_untold IS 'objects that were handed off and not yet told of, batch by batch';
+COMMENT ON COLUMN public.governance_untold.places IS 'of each object, where in the arrays before this one stands what it shares with others';
+-- Compressing what is read once and soon would cost more than it saves.
+ALTER TABLE public.governance_untold ALTER COLUMN places SET STORAGE EXTERNAL, ALTER COLUMN keys SET STORAGE EXTERNAL,
+  ALTER COLUMN numbers SET STORAGE EXTERNAL, ALTER COLUMN refs SET STORAGE EXTERNAL, ALTER COLUMN times SET STORAGE EXTERNAL;
+
 -- The tail sources of doc 32 §3 beside the three of doc 39: registers, whose rows are changed in place. Where no facts are named every
 -- column but the timestamp is one.
 INSERT INTO public.governance_source

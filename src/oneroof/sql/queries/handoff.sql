@@ -26,27 +26,29 @@ coalesce((SELECT f.input_state FROM public.governance_fact_set AS f
             AND NOT EXISTS (SELECT FROM public.governance_object AS o WHERE o.candidate_key = batch.candidate_key)), 'pending')
 
 -- object --
--- Every object that was written is told of, in the transaction that wrote it: once for each of its changes. Of which kind a change is
+-- Every object that was written is to be told of, and that is written down in the transaction that wrote it. Of which kind a change is
 -- depends on the facts alone, of which there are few.
 written AS ({written}),
 kinds AS MATERIALIZED (
-  SELECT d.facts_hash, d.born, {kind} AS class, {system} AS system, {actor} AS actor,
-         public.gov_handoff_kind(%(scope)s::text, jsonb_object({names}::text[], g.parts), d.born) AS kind
-  FROM (SELECT DISTINCT w.facts_hash, w.change_number = 1 AS born FROM written AS w) AS d
-  JOIN (SELECT DISTINCT ON (b.facts_hash) b.facts_hash, b.parts FROM batch AS b) AS g ON g.facts_hash = d.facts_hash
-), told AS MATERIALIZED (
-  SELECT e.emitted + e.held AS signals
-  FROM (SELECT array_agg(k.kind) AS kinds, array_agg(w.source_key) AS keys, array_agg(w.change_number) AS numbers,
-               array_agg(w.candidate_key) AS refs, array_agg(k.class) AS classes, array_agg(w.group_key) AS groups,
-               array_agg(k.system) AS systems, array_agg(k.actor) AS actors,
-               array_agg(CASE WHEN b.believed THEN b.ts::timestamptz ELSE (SELECT public.gov_now()) END) AS times
-        FROM written AS w JOIN batch AS b ON b.source_key = w.source_key AND b.candidate_key = w.candidate_key
-        JOIN kinds AS k ON k.facts_hash = w.facts_hash AND k.born = (w.change_number = 1)
-        WHERE k.kind IS NOT NULL) AS a
-  CROSS JOIN LATERAL public.gov_handoff_emit(%(scope)s::text, %(table)s::text, a.kinds, a.keys, a.numbers, a.refs, a.refs, a.classes,
-    a.groups, a.systems, a.actors, a.times, NULL::bigint[]) AS e
-  WHERE a.kinds IS NOT NULL
-), put AS (SELECT 1 FROM written WHERE (SELECT count(*) FROM told) >= 0)
+  SELECT n.*, row_number() OVER () AS place
+  FROM (SELECT d.facts_hash, d.born, {kind} AS class, {system} AS system, {actor} AS actor, g.group_key,
+               public.gov_handoff_kind(%(scope)s::text, jsonb_object({names}::text[], g.parts), d.born) AS kind
+        FROM (SELECT DISTINCT w.facts_hash, w.change_number = 1 AS born FROM written AS w) AS d
+        JOIN (SELECT DISTINCT ON (b.facts_hash) b.facts_hash, b.parts, b.group_key FROM batch AS b) AS g ON g.facts_hash = d.facts_hash) AS n
+  WHERE n.kind IS NOT NULL
+), untold AS (
+  INSERT INTO public.governance_untold (source_name, kinds, classes, groups, systems, actors, places, keys, numbers, refs, times)
+  SELECT %(scope)s, s.kinds, s.classes, s.groups, s.systems, s.actors, r.places, r.keys, r.numbers, r.refs, r.times
+  FROM (SELECT array_agg(k.kind ORDER BY k.place) AS kinds, array_agg(k.class ORDER BY k.place) AS classes,
+               array_agg(k.group_key ORDER BY k.place) AS groups, array_agg(k.system ORDER BY k.place) AS systems,
+               array_agg(k.actor ORDER BY k.place) AS actors FROM kinds AS k) AS s
+  CROSS JOIN (SELECT array_agg(k.place::integer) AS places, array_agg(w.source_key) AS keys, array_agg(w.change_number) AS numbers,
+                     array_agg(w.candidate_key) AS refs,
+                     array_agg(CASE WHEN b.believed THEN b.ts::timestamptz ELSE (SELECT public.gov_now()) END) AS times
+              FROM written AS w JOIN batch AS b ON b.source_key = w.source_key AND b.candidate_key = w.candidate_key
+              JOIN kinds AS k ON k.facts_hash = w.facts_hash AND k.born = (w.change_number = 1)) AS r
+  WHERE r.keys IS NOT NULL
+), put AS (SELECT 1 FROM written)
 
 -- changelog --
 put AS (SELECT 1 FROM generate_series(1, (SELECT public.gov_handoff_take(%(scope)s::text, %(again)s::boolean, ({handed})))))
@@ -82,6 +84,9 @@ FROM (SELECT b.parts, b.ref, {born} AS born, count(*) AS many, max(w.at) AS at,
       {changed}
       WHERE NOT b.own AND (NOT %(again)s OR NOT b.believed OR b.ts >= %(started)s::text::{type})
       GROUP BY 1, 2, 3, 6) AS g
+
+-- tell_objects --
+SELECT public.gov_untold_tell(%(source)s::text, %(most)s::bigint, %(wait)s::boolean)
 
 -- tell --
 SELECT public.gov_handoffs_tell(%(source)s::text, %(all)s::boolean)

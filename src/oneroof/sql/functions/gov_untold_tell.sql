@@ -1,0 +1,44 @@
+-- Tell of objects that were handed off: of so many, or of one batch if that has more, the oldest first, in one call of
+-- gov_handoff_emit. One at a time for each source, or a later change of an object could overtake an earlier one; whoever does not
+-- wait leaves it to the other. Answers of how many was told.
+CREATE OR REPLACE FUNCTION public.gov_untold_tell(p_source text, p_most bigint, p_wait boolean) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET jit = off
+AS $$
+DECLARE
+  v_lock CONSTANT bigint := hashtextextended('oneroof.untold:' || p_source, 0);
+  v_ids bigint[];
+  v_table text;
+  d record;
+BEGIN
+  IF NOT EXISTS (SELECT FROM public.governance_untold AS u WHERE u.source_name = p_source) THEN
+    RETURN 0;
+  END IF;
+  IF p_wait THEN
+    PERFORM pg_advisory_xact_lock(v_lock);
+  ELSIF NOT pg_try_advisory_xact_lock(v_lock) THEN
+    RETURN 0;
+  END IF;
+  v_ids := ARRAY(
+    SELECT n.untold_id
+    FROM (SELECT u.untold_id, sum(cardinality(u.keys)) OVER (ORDER BY u.untold_id) - cardinality(u.keys) AS before
+          FROM (SELECT o.untold_id, o.keys FROM public.governance_untold AS o
+                WHERE o.source_name = p_source ORDER BY o.untold_id LIMIT 500) AS u) AS n
+    WHERE n.before < p_most);
+  v_table := (SELECT c.relname FROM public.governance_source AS s JOIN pg_catalog.pg_class AS c ON c.oid = s.relation WHERE s.source_name = p_source);
+  -- Of a source that is no more nothing can be addressed.
+  IF v_table IS NOT NULL THEN
+    SELECT array_agg(u.kinds[e.place]) AS kinds, array_agg(e.key) AS keys, array_agg(e.number) AS numbers, array_agg(e.ref) AS refs,
+           array_agg(u.classes[e.place]) AS classes, array_agg(u.groups[e.place]) AS groups, array_agg(u.systems[e.place]) AS systems,
+           array_agg(u.actors[e.place]) AS actors, array_agg(e.at) AS times
+    INTO d
+    FROM (SELECT o.* FROM public.governance_untold AS o WHERE o.source_name = p_source AND o.untold_id = ANY (v_ids) ORDER BY o.untold_id) AS u
+    CROSS JOIN LATERAL unnest(u.places, u.keys, u.numbers, u.refs, u.times) AS e (place, key, number, ref, at);
+    PERFORM FROM public.gov_handoff_emit(p_source, v_table, d.kinds, d.keys, d.numbers, d.refs, d.refs, d.classes, d.groups, d.systems,
+                                         d.actors, d.times, NULL::bigint[]);
+  END IF;
+  DELETE FROM public.governance_untold AS u WHERE u.source_name = p_source AND u.untold_id = ANY (v_ids);
+  RETURN coalesce(cardinality(d.keys), 1);
+END
+$$;

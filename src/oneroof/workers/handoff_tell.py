@@ -1,0 +1,45 @@
+"""The second half of `gov_handoff_intake`: the objects that it handed off are told of (doc 32 §5, step 5).
+
+What the intake marks it also writes down as untold, in one transaction. Telling costs more than marking and nobody
+waits for it, so it has a lane of its own: the newest rows never queue behind signals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from oneroof import handoff
+from oneroof.db import Connection
+from oneroof.lease import Lease
+from oneroof.source import Source
+from oneroof.worker import NOTHING, Step, fenced
+from oneroof.workers import handoff_intake
+
+PART = "signals"
+BATCH = 5_000
+
+
+@dataclass(slots=True)
+class HandoffTell:
+    """The signals of one inventory."""
+
+    connection: Connection
+    source: Source
+    lease: Lease
+    batch: int = BATCH
+
+    @property
+    def name(self) -> str:
+        return self.source.source_name
+
+    def run_once(self) -> Step:
+        """Some of what is untold, in the order in which it was handed off."""
+        told = fenced(
+            self.connection,
+            self.lease,
+            lambda _: handoff.tell_objects(self.connection, self.name, most=self.batch),
+            worker=handoff_intake.NAME,
+            source=self.name,
+            doing=f"telling of {self.name}",
+        )
+        return Step(seen=0, written=told, idle=False) if told else NOTHING
