@@ -9,7 +9,7 @@ from bench.figure import Figure
 from bench.ground import CANDIDATES, Ground, Trial, say
 from oneroof.db import one
 from oneroof.lane import Report
-from oneroof.workers import handoff_intake
+from oneroof.workers import handoff_intake, handoff_tell
 
 BACKLOG = 200_000
 BORN = """INSERT INTO public.birth_registry (collection_name, entity_code, species_code, governance_role, born_at)
@@ -42,15 +42,18 @@ def take_away(ground: Ground, last: int) -> None:
     ground.run([handoff_intake.NAME])
 
 
-def drain(ground: Ground, rows: int) -> float:
-    """Seconds until the last row of the backlog was applied; the passes that then find nothing are not its cost."""
+def drain(ground: Ground, rows: int, *, with_signals: bool = False) -> float:
+    """Seconds until the last row of the backlog was applied, and told of if that is asked; the passes that then find
+    nothing are not its cost.
+    """
     ground.admin.execute("CHECKPOINT")
     began, applied, ended = monotonic(), 0, 0.0
 
     def tell(report: Report) -> None:
         nonlocal applied, ended
-        if report.step is not None and report.step.written:
-            applied, ended = applied + report.step.written, monotonic()
+        is_signal = report.executor.endswith(f"/{handoff_tell.PART}")
+        if report.step is not None and report.step.written and (with_signals or not is_signal):
+            applied, ended = applied + (0 if is_signal else report.step.written), monotonic()
 
     ground.run([handoff_intake.NAME], tell=tell)
     assert applied == rows, (applied, rows)

@@ -33,7 +33,7 @@ def run(trial: Trial) -> list[Figure]:
     for number in trial.each_round():
         (last,) = one(ground.admin, "SELECT max(id) FROM public.birth_registry")
         ground.admin.execute(backlog.BORN, (rows,))
-        ours.append(backlog.drain(ground, rows))
+        ours.append(backlog.drain(ground, rows, with_signals=True))
         bare.append(_bare(ground, rows))
         say(f"round {number}: intake with signals {ours[-1]:.2f} s, bare insert of the signals {bare[-1]:.2f} s")
         backlog.take_away(ground, last)

@@ -22,6 +22,8 @@ from oneroof.policy import Policy
 GATE = "governance.workers_enabled"
 FRESH = 0.1
 POLICY_FRESH = 1.0
+# For how long a source counts as pressed after it was, and for how long others wait for it at most.
+PRESSED, LONGEST = 0.25, 60.0
 Word = Literal["work", "wait", "rest", "leave"]
 
 
@@ -45,6 +47,7 @@ class Control:
     _free_at: dict[str, float] = field(default_factory=dict, init=False)
     _guards: defaultdict[str, Guard] = field(default_factory=lambda: defaultdict(Guard), init=False)
     _load: Load = field(default=Load(lock_waits=0, replication_lag=None), init=False)
+    _pressed: dict[str, tuple[float, float]] = field(default_factory=dict, init=False)
     _looked: float = field(default=0.0, init=False)
     _read: float = field(default=0.0, init=False)
     _watched: float = field(default=0.0, init=False)
@@ -86,6 +89,19 @@ class Control:
     def free_at(self, worker: str) -> float:
         """When a worker may take more."""
         return self._free_at.get(worker, 0.0) if self.policies[worker].rows_per_second else 0.0
+
+    def press(self, source: str) -> None:
+        """Rows of a source come in faster than one by one: what can wait, waits."""
+        with self._lock:
+            first, last = self._pressed.get(source, (0.0, 0.0))
+            now = time.monotonic()
+            self._pressed[source] = (first if now - last < PRESSED else now, now)
+
+    def is_pressed(self, source: str) -> bool:
+        """Whether that was so a moment ago, and has not been for too long to wait any longer."""
+        first, last = self._pressed.get(source, (0.0, 0.0))
+        now = time.monotonic()
+        return now - last < PRESSED and now - first < LONGEST
 
     def watch(self, connection: Connection) -> None:
         """Look after everybody's cursors now and then, whoever of us comes first."""

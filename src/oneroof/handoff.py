@@ -46,7 +46,7 @@ def unread(source: Source) -> sql.Composable:
 
 
 def tell_objects(connection: Connection, source: str, *, most: int, wait: bool = False) -> int:
-    """Tell of objects that were handed off, the oldest first; of how many. Without waiting it is left to who is at it."""
+    """Tell of objects that were handed off, the oldest first; of how many. Who does not wait leaves it to others."""
     return int(one(connection, queries("handoff")["tell_objects"], {"source": source, "most": most, "wait": wait})[0])
 
 

@@ -32,6 +32,8 @@ BUSY, ASIDE, BRIEF, QUIET = 0.002, 0.02, 0.1, 1.0
 # The pause grows with the time since there was news, of which it is one part in so many.
 CALMING = 4
 LONGEST_WAIT = 30.0
+# So many rows in one turn are more than come one by one.
+MANY = 50
 PATIENCE = 60.0
 REGRESSION = "GV410"
 WORKER = "oneroof_worker"
@@ -227,6 +229,9 @@ class Lane:
             self._later(executor, idle=asked.word == "rest")
         elif now < self.control.free_at(worker):
             self._tick(connection, executor)
+        elif executor.duty.part and self.control.is_pressed(executor.duty.scope):
+            self._tick(connection, executor)
+            executor.not_before, executor.idle_at = now + ASIDE, None
         elif executor.duty.is_range and self._has_range(executor):
             executor.idle_at = None
         else:
@@ -265,6 +270,8 @@ class Lane:
             executor.pause, executor.idle_at = 0.0, None
             if running.has_news if isinstance(running, HandoffIntake) else step.seen:
                 executor.worked = time.monotonic()
+                if isinstance(running, HandoffIntake) and step.seen >= MANY:
+                    self.control.press(executor.duty.scope)
             elif pressed and not executor.is_hot(now):
                 # A walk over what is known can wait a little for those with news.
                 executor.not_before = max(executor.not_before, time.monotonic() + ASIDE)

@@ -48,6 +48,7 @@ BUSY_PRUNE, PRUNE = 250, 5_000
 OVERLAP = "5 seconds"
 # What a batch wrote is compared with what it read: of neither the planner knows how much it is.
 COMPARING = "enable_nestloop"
+OWN_REST = 0.5
 T = TypeVar("T")
 
 
@@ -117,7 +118,10 @@ class HandoffIntake:
         if idle:
             # A window that waits for its turn is work left.
             return MOVED if (self._window or told) and again.idle else again
-        return Step(seen=fast.seen + slow.seen, written=fast.written + slow.written, idle=False)
+        # What oneroof wrote itself is counted when there is time.
+        is_own = fast.seen and slow.idle and not (self.has_news or self.at_once or self.hurried)
+        rest = OWN_REST if is_own else 0.0
+        return Step(seen=fast.seen + slow.seen, written=fast.written + slow.written, idle=False, rest=rest)
 
     def _tell(self, *, everything: bool) -> bool:
         """Tell what change logs and registers handed off, when its window is over; of objects only where nobody else
