@@ -50,9 +50,12 @@ def tell_objects(connection: Connection, source: str, *, most: int, wait: bool =
     return int(one(connection, queries("handoff")["tell_objects"], {"source": source, "most": most, "wait": wait})[0])
 
 
-def tell(connection: Connection, source: str, *, everything: bool) -> int:
-    """Tell what was handed off in windows that are over, or in all; how many windows that were."""
-    return int(one(connection, queries("handoff")["tell"], {"source": source, "all": everything})[0])
+def tell(connection: Connection, source: Source, *, everything: bool, most: int, wait: bool = False) -> int:
+    """Tell what a source has handed off: of so many objects, or what is in windows that are over, or in all."""
+    name = source.source_name
+    if source.source_kind == INVENTORY:
+        return tell_objects(connection, name, most=most, wait=wait)
+    return int(one(connection, queries("handoff")["tell"], {"source": name, "all": everything})[0])
 
 
 def _effects(source: Source, how: str) -> sql.Composable:

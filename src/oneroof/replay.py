@@ -152,11 +152,7 @@ class Replay:
                 self.connection, self.source, handoff.applying(self.source, rows).as_bytes(None), given
             )
             seen, written = applied.read, applied.written
-            name = self.source.source_name
-            if self.source.source_kind != INVENTORY:
-                handoff.tell(self.connection, name, everything=True)
-            else:
-                handoff.tell_objects(self.connection, name, most=self.batch, wait=True)
+            handoff.tell(self.connection, self.source, everything=True, most=self.batch, wait=True)
         done = Replayed(seen=int(seen), written=written, signals=self._signals() - before)
         if self.is_dry:
             raise _Undone(done)

@@ -84,12 +84,12 @@ def fenced(
     without: str | None = None,
 ) -> T:
     """Run a batch from its cursor on in one transaction behind the fence, as the worker's role, each statement within
-    the limit; first it is noted when the oldest open transaction began, if an overlap is given. `without` names what
-    the planner is not to use.
+    the limit; first it is noted when the oldest open transaction began, if an overlap is given. `without` names, with
+    blanks between, what the planner is not to use.
     """
     settings = {
         **_SETTINGS,
-        **({without: "off"} if without else {}),
+        **dict.fromkeys((without or "").split(), "off"),
         "idle_in_transaction_session_timeout": f"{int(held.ttl * 500)}ms",
     }
     first = sql.SQL("; ").join([lease.fence(held), cursor.reading(worker=worker, source=source, overlap=overlap)])

@@ -46,8 +46,8 @@ BACKLOG_BATCHES = 10
 BUSY_PRUNE, PRUNE = 250, 5_000
 # How far behind the latest row the fast lane looks for what commits late; the rest is the frontier's.
 OVERLAP = "5 seconds"
-# What a batch wrote is compared with what it read: of neither the planner knows how much it is.
-COMPARING = "enable_nestloop"
+# Of what a batch wrote and of what is remembered the planner does not know how much it is when it makes its plan.
+COMPARING = "enable_nestloop enable_seqscan"
 OWN_REST = 0.5
 T = TypeVar("T")
 
@@ -119,20 +119,17 @@ class HandoffIntake:
             # A window that waits for its turn is work left.
             return MOVED if (self._window or told) and again.idle else again
         # What oneroof wrote itself is counted when there is time.
-        is_own = fast.seen and slow.idle and not (self.has_news or self.at_once or self.hurried)
-        rest = OWN_REST if is_own else 0.0
-        return Step(seen=fast.seen + slow.seen, written=fast.written + slow.written, idle=False, rest=rest)
+        is_own = bool(fast.seen) and slow.idle and not (self.has_news or self.at_once or self.hurried)
+        return Step(fast.seen + slow.seen, fast.written + slow.written, idle=False, rest=OWN_REST * is_own)
 
     def _tell(self, *, everything: bool) -> bool:
-        """Tell what change logs and registers handed off, when its window is over; of objects only where nobody else
-        would in time.
-        """
-        if self.source.source_kind == INVENTORY:
-            telling = lambda _: handoff.tell_objects(self.connection, self.name, most=self.batch)  # noqa: E731
-            return everything and self._fenced(telling) > 0
-        if not (everything or self._has_untold):
+        """Tell what logs and registers handed off, when its window is over; of objects where nobody else would."""
+        is_due = self._has_untold and self.source.source_kind != INVENTORY
+        if not (everything or is_due):
             return False
-        return self._fenced(lambda _: handoff.tell(self.connection, self.name, everything=everything)) > 0
+        most = self.batch
+        told = self._fenced(lambda _: handoff.tell(self.connection, self.source, everything=everything, most=most))
+        return told > 0
 
     def _newest_rows(self) -> Step:
         return isolating(
