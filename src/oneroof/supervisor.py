@@ -1,6 +1,7 @@
 """The supervisor: which workers run on what, in how many lanes, and when a run is over (doc 39 §39.6).
 
-Each worker has a lane of its own, so that a long sweep never delays the tail; a sweep in ranges has one for each range.
+Each worker has a lane of its own, so that a long sweep never delays the tail; a sweep in ranges has one for each range,
+and the intake a second one for its signals.
 A run ends when it is told to, or, until idle, when every lane has gone a whole round without work since the last time
 that any lane had some. Any number of processes on any number of machines may run; leases share out the work.
 """

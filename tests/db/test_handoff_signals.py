@@ -11,6 +11,7 @@ from bed import command
 from inventory import settle
 from logins import Logins
 from oneroof import approvals, findings, source
+from oneroof.control import LONGEST, PRESSED, Control
 from oneroof.db import Connection, one
 from oneroof.errors import Usage
 from oneroof.lease import claim, executor_name, release
@@ -341,3 +342,45 @@ def test_a_signal_that_is_in_the_outbox_and_that_nobody_knows_of_stops_nobody(lo
     admin.execute("DELETE FROM governance_candidate_state WHERE candidate_key LIKE 'things:%'")
     assert again(admin, handoff_intake.NAME, "birth_registry").written == 3
     assert len(signals(admin)) == 3
+
+
+def test_signals_wait_while_rows_press_in_and_not_for_ever() -> None:
+    """A source is pressed for a moment after every large turn, and for a minute at most without a break."""
+    control = Control()
+    assert not control.is_pressed("births")
+    control.press("births")
+    assert control.is_pressed("births")
+    assert not control.is_pressed("others")
+    first, last = control._pressed["births"]
+    control._pressed["births"] = (first - LONGEST, last)
+    assert not control.is_pressed("births")
+    control._pressed["births"] = (first, last - PRESSED)
+    assert not control.is_pressed("births")
+
+
+def test_what_is_untold_is_told_in_order_by_one_at_a_time(logins: Logins) -> None:
+    """Two changes of one object in two batches: whoever comes second while the first is at it leaves it alone."""
+    admin = logins.admin
+    logins.activate("governance.handoff.*")
+    swept(admin)
+    tailed = judging.births(admin)
+    held = claim(admin, executor_name(handoff_intake.NAME, "birth_registry"), instance="here", ttl=3600)
+    intake = handoff_intake.HandoffIntake(admin, tailed, held, sweep_interval=0)
+    for change in ("born", "changed"):
+        if change == "born":
+            bear(admin, 1, 1)
+        else:
+            admin.execute("UPDATE birth_registry SET certified = true WHERE entity_code = 'T-1'")
+        closed = intake.windows_closed
+        while intake.windows_closed < closed + 2:
+            intake.run_once()
+    assert one(admin, "SELECT count(*) FROM governance_untold") == (2,)
+    assert signals(admin) == []
+    tell = "SELECT gov_untold_tell('birth_registry', 1, false)"
+    with logins.worker.transaction():
+        assert one(logins.worker, tell) == (1,)
+        assert one(admin, tell) == (0,)
+    assert one(admin, tell) == (1,)
+    assert [said["change_number"] for *_, said in signals(admin)] == [1, 2]
+    assert one(admin, tell) == (0,)
+    release(admin, held)

@@ -12,7 +12,7 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
-from oneroof import approvals, certificate, gates, migrate, owners, proof, witness
+from oneroof import approvals, certificate, events, gates, migrate, owners, proof, witness
 from oneroof import doctor as examination
 from oneroof.cli.doctor import show
 from oneroof.cli.prove import show as show_books
@@ -30,6 +30,9 @@ from oneroof.witness import Kept
 # How fast the estate lives while it is shown, and for how long.
 CHANGES, SECONDS = 300.0, 4.0
 GATES = ("governance.workers_enabled", "governance.emit_enabled")
+SIGNALS = "governance.handoff.*"
+TOLD = """SELECT s.event_type, count(*) FROM public.v_signal AS s
+          WHERE s.event_stream = 'governance.handoff' GROUP BY 1 ORDER BY 2 DESC, 1"""
 
 
 def register(app: typer.Typer) -> None:
@@ -160,6 +163,9 @@ def _change(session: Session, connection: Connection) -> None:
     kinds = ("births", "certifications", "retirements", "deletions")
     told = ", ".join(f"{getattr(done, kind):,} {kind}" for kind in kinds)
     session.say(f"7. the estate changed: {told}; absorbed, and the deleted are tombstones")
+    signals = connection.execute(TOLD).fetchall()
+    counted = ", ".join(f"{count:,} {kind.rsplit('.', 1)[1]}" for kind, count in signals)
+    session.say(f"   signals: {counted or 'none'} (oneroof events tail)")
 
 
 def _prove(session: Session, connection: Connection) -> Kept:
@@ -177,6 +183,13 @@ def _open_gates(session: Session) -> None:
         request = gates.request(asking, key, reason="demo")
         approvals.decide(deciding, request, "approved", reason="demo")
     session.say(f"3. gates: requester asked and approver opened {', '.join(shut) if shut else 'none, they were open'}")
+    events.register(asking)
+    dumb = [each.event_type for each in events.listing(asking) if each.family == "handoff" and not each.is_active]
+    if dumb:
+        approvals.decide(
+            deciding, events.request_activation(asking, [SIGNALS], reason="demo"), "approved", reason="demo"
+        )
+        session.say(f"   signals: requester registered all types, and approver activated {SIGNALS}")
 
 
 def _import_owners(session: Session, connection: Connection) -> None:
