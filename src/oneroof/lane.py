@@ -270,7 +270,8 @@ class Lane:
             executor.pause, executor.idle_at = 0.0, None
             if running.has_news if isinstance(running, HandoffIntake) else step.seen:
                 executor.worked = time.monotonic()
-                if isinstance(running, HandoffIntake) and step.seen >= MANY:
+                # In a backlog nobody waits for the newest rows.
+                if isinstance(running, HandoffIntake) and MANY <= step.seen < running.batch:
                     self.control.press(executor.duty.scope)
             elif pressed and not executor.is_hot(now):
                 # A walk over what is known can wait a little for those with news.
