@@ -47,6 +47,7 @@ class Control:
     _free_at: dict[str, float] = field(default_factory=dict, init=False)
     _guards: defaultdict[str, Guard] = field(default_factory=lambda: defaultdict(Guard), init=False)
     _load: Load = field(default=Load(lock_waits=0, replication_lag=None), init=False)
+    _met: dict[str, float] = field(default_factory=dict, init=False)
     _pressed: dict[str, tuple[float, float]] = field(default_factory=dict, init=False)
     _looked: float = field(default=0.0, init=False)
     _read: float = field(default=0.0, init=False)
@@ -89,6 +90,14 @@ class Control:
     def free_at(self, worker: str) -> float:
         """When a worker may take more."""
         return self._free_at.get(worker, 0.0) if self.policies[worker].rows_per_second else 0.0
+
+    def meet(self, source: str) -> None:
+        """There was news of a source."""
+        self._met[source] = time.monotonic()
+
+    def has_met(self, source: str) -> bool:
+        """Whether there was a moment ago."""
+        return time.monotonic() - self._met.get(source, float("-inf")) < PRESSED
 
     def press(self, source: str) -> None:
         """Rows of a source come in faster than one by one: what can wait, waits."""

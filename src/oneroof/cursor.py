@@ -178,6 +178,11 @@ def close_window(connection: Connection, cursor: Cursor, *, phase: str) -> None:
     _move(connection, cursor, "close_window", phase=phase)
 
 
+def pass_over(connection: Connection, cursor: Cursor, horizon: Horizon) -> None:
+    """A window that would hold nothing: F := H."""
+    _move(connection, cursor, "pass_over", horizon=str(horizon.xid))
+
+
 def summarise(connection: Connection, cursor: Cursor, *, books: str) -> None:
     """Add to the account of a sweep how many objects of its source have which verdict."""
     _move(connection, cursor, "summarise", books=books)

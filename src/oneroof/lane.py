@@ -270,13 +270,22 @@ class Lane:
             executor.pause, executor.idle_at = 0.0, None
             if running.has_news if isinstance(running, HandoffIntake) else step.seen:
                 executor.worked = time.monotonic()
-                # In a backlog nobody waits for the newest rows.
-                if isinstance(running, HandoffIntake) and MANY <= step.seen < running.batch:
-                    self.control.press(executor.duty.scope)
+                if isinstance(running, HandoffIntake):
+                    self._press(running, step, executor.duty.scope)
             elif pressed and not executor.is_hot(now):
                 # A walk over what is known can wait a little for those with news.
                 executor.not_before = max(executor.not_before, time.monotonic() + ASIDE)
+        if executor.duty.part and self.control.has_met(executor.duty.scope):
+            # While there is news what can wait takes no more than a third of the time.
+            executor.not_before = max(executor.not_before, time.monotonic() + 2 * (time.monotonic() - now))
         self.tell(Report(executor.duty.executor, step=step))
+
+    def _press(self, running: HandoffIntake, step: Step, scope: str) -> None:
+        """In a backlog nobody waits for the newest rows."""
+        if step.seen < running.batch:
+            self.control.meet(scope)
+            if step.seen >= MANY:
+                self.control.press(scope)
 
     def _later(self, executor: Executor, *, idle: bool) -> None:
         """Nothing to do for now: longer each time."""

@@ -172,7 +172,7 @@ class Supervisor:
         if duty.worker == full_audit.NAME:
             return FullAudit(connection, duty.source, held, batch=batch, interval=interval, at_once=self.named)
         if duty.part == handoff_tell.PART:
-            return HandoffTell(connection, duty.source, held, batch=batch)
+            return HandoffTell(connection, duty.source, held, batch=min(batch, handoff_tell.BATCH))
         # Idle is only who has closed a whole window in this run; after it the usual interval is good enough.
         at_once = self.mode == "until idle"
         window = f"{policy.coalesce_window} seconds"

@@ -60,6 +60,17 @@ class Run:
     own: int = 0
     dlq: int = 0
 
+    def after(self, seen: int, *, marked: int, own: int, dlq: int) -> Run:
+        """With one more batch."""
+        return Run(
+            started_at=self.started_at,
+            batch_count=self.batch_count + 1,
+            rows_seen=self.rows_seen + seen,
+            dirty_marked=self.dirty_marked + marked,
+            own=self.own + own,
+            dlq=self.dlq + dlq,
+        )
+
     def summary(self) -> dict[str, Any]:
         """The keys of doc 39; the ruleset, the snapshot and the end are added where it is kept."""
         return {

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from psycopg import errors as pg
@@ -186,12 +186,24 @@ class HandoffIntake:
             return self._open(here, horizon, phase="reconciling", full=True)
         applied = self._newest(here, poison)
         pruned = self._prune(here)
-        if not self._window and self._due(here):
+        if not self._window and self._due(here) and not self._is_still(here, horizon):
             self._open(here, horizon, phase="incremental", full=False)
         if applied is None or applied.read == 0:
             return MOVED if pruned or (self._window and not here.window_horizon) else NOTHING
         self.has_news = applied.read > applied.own
         return Step(seen=applied.read, written=applied.written, idle=False)
+
+    def _is_still(self, here: Cursor, horizon: Horizon) -> bool:
+        """A small table without a fast lane, in which nothing is new, is passed over at once."""
+        bounds = Bounds(frontier=here.frontier, horizon=None)
+        counting = self._statements.get("count", bounds.shape, compose=lambda: tail.tid_count(self.source, bounds))
+        ground = None if self._is_fast else cursor.read_ground(self.connection, self.source)
+        known = ground is not None and ground.leaves == here.metadata.get("leaves")
+        if not (ground and known and strip.is_still(self.connection, counting, bounds, blocks=ground.blocks)):
+            return False
+        cursor.pass_over(self.connection, here, horizon)
+        self._pruned, self.windows_closed = Pruned(), self.windows_closed + 1
+        return True
 
     def _prune(self, here: Cursor) -> bool:
         """A little at a time, since after a busy interval it would hold up the newest rows."""
@@ -371,24 +383,11 @@ class HandoffIntake:
         if done.read or at != here.window_at:
             # An inventory knows its rows: in a full pass those count that were written.
             counted = done.written if full and self.source.source_kind == INVENTORY else done.counted
-            self._draft = replace(
-                self.run,
-                batch_count=self.run.batch_count + 1,
-                rows_seen=self.run.rows_seen + counted,
-                dirty_marked=self.run.dirty_marked + (0 if poison else done.written),
-                own=self.run.own + done.own,
-                dlq=self.run.dlq + (done.written if poison else 0),
-            )
+            lost = done.written if poison else 0
+            self._draft = self.run.after(counted, marked=done.written - lost, own=done.own, dlq=lost)
             watermark = None if done.mark_ts is None or done.mark_key is None else (done.mark_ts, done.mark_key)
-            cursor.advance(
-                self.connection,
-                here,
-                at=at,
-                seen=counted,
-                written=done.written,
-                watermark=watermark,
-                summary=self._draft.summary(),
-            )
+            told: dict[str, Any] = {"watermark": watermark, "summary": self._draft.summary()}
+            cursor.advance(self.connection, here, at=at, seen=counted, written=done.written, **told)
         return done
 
     def _due(self, here: Cursor) -> bool:

@@ -16,7 +16,7 @@ from oneroof.worker import NOTHING, Step, fenced
 from oneroof.workers import handoff_intake
 
 PART = "signals"
-BATCH = 5_000
+BATCH = 1_000
 
 
 @dataclass(slots=True)

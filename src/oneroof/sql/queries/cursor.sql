@@ -35,6 +35,12 @@ SET frontier = window_horizon, passed_at = public.gov_now(), window_horizon = NU
     frontier_at = CASE WHEN frontier IS DISTINCT FROM window_horizon THEN public.gov_now() ELSE frontier_at END
 WHERE worker_name = %(worker)s AND source_name = %(source)s
 
+-- pass_over --
+UPDATE public.gov_worker_cursor
+SET frontier = greatest(frontier, %(horizon)s::xid8), passed_at = public.gov_now(),
+    frontier_at = CASE WHEN frontier < %(horizon)s::xid8 THEN public.gov_now() ELSE frontier_at END
+WHERE worker_name = %(worker)s AND source_name = %(source)s
+
 -- summarise --
 -- What a sweep has found, by the keys of doc 31 §4.2, from the books.
 UPDATE public.gov_worker_cursor AS c SET last_run_summary = c.last_run_summary || b.terms
