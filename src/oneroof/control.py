@@ -1,4 +1,5 @@
-"""Control: whether a worker may work at this moment, asked before every batch, looked up at most ten times a second.
+"""Control: whether a worker may work at this moment, asked before every batch, looked up at most ten times a second, or
+twice where nobody has any work.
 
 The gate, the pause and the policies are rows; the load is what the server shows. One look serves all lanes of a
 process. A worker works, waits for calmer times or rests until its hours (both keep the lease and tick), or leaves
@@ -20,7 +21,8 @@ from oneroof.guard import Guard, Load
 from oneroof.policy import Policy
 
 GATE = "governance.workers_enabled"
-FRESH = 0.1
+# How old what is known of gate and load may be, while there is work and while there is none.
+FRESH, CALM = 0.1, 0.5
 POLICY_FRESH = 1.0
 # For how long a source counts as pressed after it was, and for how long others wait for it at most.
 PRESSED, LONGEST = 0.25, 60.0
@@ -49,6 +51,7 @@ class Control:
     _load: Load = field(default=Load(lock_waits=0, replication_lag=None), init=False)
     _met: dict[str, float] = field(default_factory=dict, init=False)
     _pressed: dict[str, tuple[float, float]] = field(default_factory=dict, init=False)
+    _worked: float = field(default_factory=time.monotonic, init=False)
     _looked: float = field(default=0.0, init=False)
     _read: float = field(default=0.0, init=False)
     _watched: float = field(default=0.0, init=False)
@@ -68,7 +71,7 @@ class Control:
 
     def _refresh(self, connection: Connection) -> None:
         now = time.monotonic()
-        if now - self._looked >= FRESH:
+        if now - self._looked >= (FRESH if now - self._worked < 1 else CALM):
             self._look(connection)
             self._looked = now
         if now - self._read >= POLICY_FRESH:
@@ -82,6 +85,7 @@ class Control:
 
     def spend(self, worker: str, rows: int) -> None:
         """Rows that a worker took: with a rate limit its lanes rest together until they are paid for."""
+        self._worked = time.monotonic()
         rate = self.policies[worker].rows_per_second
         if rate:
             with self._lock:

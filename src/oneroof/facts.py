@@ -69,6 +69,16 @@ def call(connection: Connection, what: str, source: Source, *, most: int) -> int
     return int(one(connection, queries("facts")[what], {"source": source.source_name, "most": most})[0])
 
 
+def is_waiting(connection: Connection, source: Source) -> bool:
+    """Whether there is anything for the gate to do."""
+    return bool(one(connection, queries("facts")["is_waiting"], {"source": source.source_name})[0])
+
+
+def is_moving_on(connection: Connection, source: Source) -> bool:
+    """Whether there is anything for the scan to do."""
+    return bool(one(connection, queries("facts")["is_moving_on"], {"source": source.source_name})[0])
+
+
 def is_moving(connection: Connection, source: Source) -> bool:
     """Whether verdicts of the source are about to change."""
     return bool(one(connection, queries("facts")["is_moving"], {"source": source.source_name})[0])

@@ -291,7 +291,7 @@ class Lane:
         """Nothing to do for now: longer each time."""
         now = time.monotonic()
         executor.pause = max(BUSY, min(QUIET if self.endless else BRIEF, (now - executor.worked) / CALMING))
-        if self.endless and isinstance(executor.running, HandoffIntake):
+        if self.endless and isinstance(executor.running, HandoffIntake | BackfillSweep | FullAudit):
             executor.pause = max(executor.pause, executor.running.calm)
         executor.not_before = now + executor.pause
         executor.idle_at = self._mark if idle else None

@@ -48,6 +48,8 @@ class BackfillSweep:
     lease: Lease
     batch: int = BATCH
     scope: str | None = None
+    # Who has nothing left to sweep looks now and then whether somebody wants it again.
+    calm: float = field(default=5.0, init=False)
     run: Run = field(default_factory=Run, init=False)
     _draft: Run = field(default_factory=Run, init=False)
     _statements: Statements = field(default_factory=Statements, init=False)

@@ -64,6 +64,8 @@ class CandidateScan:
 
     def _batch(self, here: Cursor) -> tuple[Step, Run]:
         moved = 0
+        if not self._is_due(self._refreshed) and not facts.is_moving_on(self.connection, self.source):
+            return self._findings(here), self.run
         if time.monotonic() >= self._throttled:
             taken, self._left = facts.absorb(self.connection, most=MARKS)
             self._throttled = time.monotonic() + THROTTLE if self._left else 0.0

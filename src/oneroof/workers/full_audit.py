@@ -97,6 +97,7 @@ class FullAudit:
     few: int = FEW
     vanish_share: float = VANISH_SHARE
     vanish_least: int = VANISH_LEAST
+    calm: float = field(default=5.0, init=False)
     run: Run = field(default_factory=Run, init=False)
     audits: int = field(default=0, init=False)
     _statements: Statements = field(default_factory=Statements, init=False)

@@ -41,6 +41,8 @@ class InputGate:
         return step
 
     def _batch(self, here: Cursor) -> tuple[Step, Run]:
+        if not facts.is_waiting(self.connection, self.source):
+            return NOTHING, self.run
         learned = facts.learn(self.connection, self.source, most=self.batch)
         judged = facts.judge(self.connection, self.source)
         marked = facts.call(self.connection, "mark", self.source, most=self.batch)

@@ -1,3 +1,19 @@
+-- is_waiting --
+-- Whether there is anything for the gate: a candidate that waits for it, or facts that are to be judged.
+SELECT EXISTS (SELECT FROM public.governance_candidate_state AS c
+               WHERE c.source_name = %(source)s AND c.dirty AND (c.input_quality_state = 'pending') = true)
+    OR EXISTS (SELECT FROM public.governance_fact_set AS f WHERE f.source_name = %(source)s AND f.is_dirty)
+    OR EXISTS (SELECT FROM public.governance_object AS o WHERE o.is_dirty)
+
+-- is_moving_on --
+-- Whether there is anything for the scan: marks, dirty candidates, facts to be judged or told, or verdicts whose time is over.
+SELECT EXISTS (SELECT FROM public.governance_group_mark AS k WHERE k.dirty)
+    OR EXISTS (SELECT FROM public.governance_candidate_state AS c WHERE c.source_name = %(source)s AND c.dirty)
+    OR EXISTS (SELECT FROM public.governance_fact_set AS f WHERE f.source_name = %(source)s AND f.is_dirty)
+    OR EXISTS (SELECT FROM public.governance_fact_set AS f WHERE f.source_name = %(source)s AND f.is_spreading)
+    OR EXISTS (SELECT FROM public.governance_object AS o WHERE o.is_dirty)
+    OR (SELECT min(c.stale_after) FROM public.governance_candidate_state AS c) <= (SELECT public.gov_now())
+
 -- learn --
 INSERT INTO public.governance_fact_set (source_name, facts_hash, group_key, class, grain, row_facts)
 SELECT %(scope)s, f.facts_hash, f.group_key, left(coalesce(f.class, ''), 500), f.grain, f.row_facts FROM ({facts}) AS f
