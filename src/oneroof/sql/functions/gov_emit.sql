@@ -94,10 +94,7 @@ BEGIN
   FROM public.gov_emit_checked(v_types, v_sources, v_keys, v_numbers, v_tables, v_refs, v_addresses, v_payloads, v_occurred, v_severities,
                                v_correlations) AS c;
   IF v_faults IS NOT NULL THEN
-    PERFORM public.gov_finding_raise(
-      'input_invalid_schema'::text, ('gov_emit:' || (b ->> 'event_type'))::text,
-      format('an event %s is not a signal: %s', b ->> 'event_type', b -> 'faults' ->> 0)::text, b)
-    FROM jsonb_array_elements(v_faults) AS b;
+    PERFORM public.gov_faults_raise(v_faults);
   END IF;
   RETURN NEXT;
 END

@@ -79,10 +79,7 @@ BEGIN
   WHERE e.processed_at IS NULL AND e.actor_ref = 'oneroof' AND e.event_domain = 'governance' AND e.event_type_hint = ANY (v_active)
     AND e.capture_payload ->> 'event_id' = ANY (v_ids::text[]);
   IF v_faults IS NOT NULL THEN
-    PERFORM public.gov_finding_raise(
-      'input_invalid_schema'::text, ('gov_emit:' || (b ->> 'event_type'))::text,
-      format('an event %s is not a signal: %s', b ->> 'event_type', b -> 'faults' ->> 0)::text, b)
-    FROM jsonb_array_elements(v_faults) AS b;
+    PERFORM public.gov_faults_raise(v_faults);
   END IF;
   RETURN v_moved;
 END

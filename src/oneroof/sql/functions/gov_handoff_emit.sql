@@ -91,10 +91,7 @@ BEGIN
       FROM (SELECT CASE WHEN v_faults[n] LIKE 'event_type:%' THEN '(no type)' ELSE 'governance.handoff.' || p_kinds[n] END AS name,
                    to_jsonb((array_agg(DISTINCT v_faults[n]))[1:5]) AS faults
             FROM generate_series(1, given) AS n WHERE v_faults[n] IS NOT NULL GROUP BY 1) AS b);
-    PERFORM public.gov_finding_raise(
-      'input_invalid_schema'::text, ('gov_emit:' || (b ->> 'event_type'))::text,
-      format('an event %s is not a signal: %s', b ->> 'event_type', b -> 'faults' ->> 0)::text, b)
-    FROM jsonb_array_elements(v_told) AS b;
+    PERFORM public.gov_faults_raise(v_told);
   END IF;
   SELECT c.emitted, c.held, c.known INTO emitted, held, known
   FROM public.gov_emit_checked(
