@@ -29,9 +29,9 @@ BEGIN
   v_table := (SELECT c.relname FROM public.governance_source AS s JOIN pg_catalog.pg_class AS c ON c.oid = s.relation WHERE s.source_name = p_source);
   -- Of a source that is no more nothing can be addressed.
   IF v_table IS NOT NULL THEN
-    SELECT array_agg(u.kinds[e.place]) AS kinds, array_agg(e.key) AS keys, array_agg(e.number) AS numbers, array_agg(e.ref) AS refs,
-           array_agg(u.classes[e.place]) AS classes, array_agg(u.groups[e.place]) AS groups, array_agg(u.systems[e.place]) AS systems,
-           array_agg(u.actors[e.place]) AS actors, array_agg(e.at) AS times
+    SELECT array_agg(u.kinds[e.place::integer]) AS kinds, array_agg(e.key) AS keys, array_agg(e.number) AS numbers, array_agg(e.ref) AS refs,
+           array_agg(u.classes[e.place::integer]) AS classes, array_agg(u.groups[e.place::integer]) AS groups, array_agg(u.systems[e.place::integer]) AS systems,
+           array_agg(u.actors[e.place::integer]) AS actors, array_agg(e.at) AS times
     INTO d
     FROM (SELECT o.* FROM public.governance_untold AS o WHERE o.source_name = p_source AND o.untold_id = ANY (v_ids) ORDER BY o.untold_id) AS u
     CROSS JOIN LATERAL unnest(u.places, u.keys, u.numbers, u.refs, u.times) AS e (place, key, number, ref, at);

@@ -124,7 +124,7 @@ CREATE TABLE public.governance_untold (
   groups      text[] NOT NULL,
   systems     text[] NOT NULL,
   actors      text[] NOT NULL,
-  places      integer[] NOT NULL,
+  places      bigint[] NOT NULL,
   keys        text[] NOT NULL,
   numbers     bigint[] NOT NULL,
   refs        text[] NOT NULL,

@@ -42,7 +42,7 @@ kinds AS MATERIALIZED (
   FROM (SELECT array_agg(k.kind ORDER BY k.place) AS kinds, array_agg(k.class ORDER BY k.place) AS classes,
                array_agg(k.group_key ORDER BY k.place) AS groups, array_agg(k.system ORDER BY k.place) AS systems,
                array_agg(k.actor ORDER BY k.place) AS actors FROM kinds AS k) AS s
-  CROSS JOIN (SELECT array_agg(k.place::integer) AS places, array_agg(w.source_key) AS keys, array_agg(w.change_number) AS numbers,
+  CROSS JOIN (SELECT array_agg(k.place) AS places, array_agg(w.source_key) AS keys, array_agg(w.change_number) AS numbers,
                      array_agg(w.candidate_key) AS refs,
                      array_agg(CASE WHEN b.believed THEN b.ts::timestamptz ELSE (SELECT public.gov_now()) END) AS times
               FROM written AS w JOIN batch AS b ON b.source_key = w.source_key AND b.candidate_key = w.candidate_key
