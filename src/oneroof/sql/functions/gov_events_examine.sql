@@ -1,41 +1,68 @@
--- Look at what was written to event_outbox since the last look, by row headers: governance rows, or rows with our mark, that gov_emit did
--- not write as they are become a finding (doc 41 §41.6). Somebody who owns the table can do that; none of our roles can. What is
--- open closes when there is no such row left. Answers how many were found.
-CREATE OR REPLACE FUNCTION public.gov_events_examine() RETURNS bigint
+-- Look at what was written to event_outbox since the last whole look, by row headers: governance rows, or rows with our mark, that
+-- gov_emit did not write as they are become a finding (doc 41 §41.6). Somebody who owns the table can do that; none of our roles can.
+-- Page by page, for no longer than p_long; who comes next goes on from there. Where what was found is gone everything is looked at
+-- anew, and if nothing is found the finding closes.
+-- Answers how many were found.
+CREATE OR REPLACE FUNCTION public.gov_events_examine(p_long interval) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET jit = off
 AS $$
 DECLARE
+  v_began CONSTANT timestamptz := clock_timestamp();
   v_here CONSTANT text := public.gov_cluster()::text;
   v_horizon CONSTANT xid8 := pg_snapshot_xmin(pg_current_snapshot());
-  v_from xid8;
-  v_found bigint;
-  v_samples jsonb;
+  v_blocks CONSTANT bigint := pg_relation_size('public.event_outbox') / current_setting('block_size')::bigint;
+  v_state public.governance_event_examined;
+  v_all uuid[] := '{}';
+  v_some uuid[];
+  v_open uuid[];
 BEGIN
+  SELECT x.* INTO v_state FROM public.governance_event_examined AS x FOR UPDATE;
   -- Of another cluster, or too far back, nothing is known.
-  SELECT x.horizon INTO v_from FROM public.governance_event_examined AS x
-  WHERE x.cluster = v_here AND v_horizon::text::bigint - x.horizon::text::bigint < 1073741824 FOR UPDATE;
-  SELECT count(*), jsonb_agg(f.id ORDER BY f.id) FILTER (WHERE f.place <= 5) INTO v_found, v_samples
-  FROM (SELECT e.id, row_number() OVER (ORDER BY e.id) AS place
-        FROM public.event_outbox AS e LEFT JOIN public.governance_event AS g ON g.event_id = e.id
-        WHERE (v_from IS NULL OR age(e.xmin) <= age(v_from::xid))
-          AND (e.event_domain = 'governance' OR starts_with(e.source_system, 'oneroof'))
-          AND (g.event_id IS NULL OR g.state NOT IN ('emitted', 'adopted')
-               OR (g.state = 'emitted'
-                   AND ((e.event_domain, e.event_type, e.source_system, e.payload_classification)
-                        IS DISTINCT FROM ('governance', g.event_type, 'oneroof', 'safe_metadata')
-                        OR g.content_sha256 IS DISTINCT FROM public.gov_event_digest(
-                             e.event_subject_table, e.event_subject_ref, e.canonical_address, e.safe_payload, e.occurred_at))))) AS f;
-  INSERT INTO public.governance_event_examined AS x (cluster, horizon) VALUES (v_here, v_horizon)
-  ON CONFLICT (only_row) DO UPDATE SET cluster = excluded.cluster, horizon = excluded.horizon;
-  IF v_found > 0 THEN
-    PERFORM public.gov_finding_raise('direct_write'::text, 'event_outbox'::text, 'event_outbox has governance rows that gov_emit did not write as they are'::text,
-                                     jsonb_build_object('found', v_found, 'samples', v_samples));
-  ELSIF EXISTS (SELECT FROM public.governance_finding AS f WHERE f.coalesce_key = 'direct_write:event_outbox' AND f.is_open)
-        AND NOT EXISTS (SELECT FROM public.v_event_foreign) THEN
-    PERFORM public.gov_finding_clear('direct_write'::text, 'event_outbox'::text);
+  IF v_state.cluster IS DISTINCT FROM v_here OR v_horizon::text::bigint - v_state.horizon::text::bigint > 1073741824 THEN
+    v_state.horizon := NULL;
+    v_state.target := NULL;
   END IF;
-  RETURN v_found;
+  v_open := (SELECT ARRAY(SELECT jsonb_array_elements_text(f.details -> 'samples'))::uuid[] FROM public.v_finding AS f
+             WHERE f.coalesce_key = 'direct_write:event_outbox' AND f.is_open);
+  IF v_open IS NOT NULL AND v_state.horizon IS NOT NULL AND NOT EXISTS (SELECT FROM public.v_event_foreign AS f WHERE f.event_id = ANY (v_open)) THEN
+    v_state.horizon := NULL;
+    v_state.target := NULL;
+  END IF;
+  IF v_state.target IS NULL THEN
+    v_state.target := v_horizon;
+    v_state.page := 0;
+  END IF;
+  WHILE v_state.page < v_blocks AND clock_timestamp() < v_began + p_long LOOP
+    v_some := ARRAY(
+      SELECT e.id FROM public.event_outbox AS e LEFT JOIN public.governance_event AS g ON g.event_id = e.id
+      WHERE e.ctid >= format('(%s,0)', v_state.page)::tid AND e.ctid < format('(%s,0)', v_state.page + 1000)::tid
+        AND (v_state.horizon IS NULL OR age(e.xmin) <= age(v_state.horizon::xid))
+        AND (e.event_domain = 'governance' OR starts_with(e.source_system, 'oneroof'))
+        AND (g.event_id IS NULL OR g.state NOT IN ('emitted', 'adopted')
+             OR (g.state = 'emitted'
+                 AND ((e.event_domain, e.event_type, e.source_system, e.payload_classification)
+                      IS DISTINCT FROM ('governance', g.event_type, 'oneroof', 'safe_metadata')
+                      OR g.content_sha256 IS DISTINCT FROM public.gov_event_digest(
+                           e.event_subject_table, e.event_subject_ref, e.canonical_address, e.safe_payload, e.occurred_at)))));
+    v_all := v_all || v_some;
+    v_state.page := v_state.page + 1000;
+  END LOOP;
+  IF v_state.page >= v_blocks THEN
+    IF v_open IS NOT NULL AND v_state.horizon IS NULL AND v_all = '{}' THEN
+      PERFORM public.gov_finding_clear('direct_write'::text, 'event_outbox'::text);
+    END IF;
+    v_state.horizon := v_state.target;
+    v_state.target := NULL;
+  END IF;
+  INSERT INTO public.governance_event_examined AS x (cluster, horizon, target, page)
+  VALUES (v_here, v_state.horizon, v_state.target, v_state.page)
+  ON CONFLICT (only_row) DO UPDATE SET cluster = excluded.cluster, horizon = excluded.horizon, target = excluded.target, page = excluded.page;
+  IF v_all <> '{}' THEN
+    PERFORM public.gov_finding_raise('direct_write'::text, 'event_outbox'::text, 'event_outbox has governance rows that gov_emit did not write as they are'::text,
+                                     jsonb_build_object('found', cardinality(v_all), 'samples', to_jsonb(v_all[1:5])));
+  END IF;
+  RETURN cardinality(v_all);
 END
 $$;

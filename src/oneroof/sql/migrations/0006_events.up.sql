@@ -58,9 +58,11 @@ CREATE INDEX governance_event_untrusted ON public.governance_event ((payload ->>
 CREATE TABLE public.governance_event_examined (
   only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
   cluster  text NOT NULL,
-  horizon  xid8 NOT NULL
+  horizon  xid8,
+  target   xid8,
+  page     bigint NOT NULL
 );
-COMMENT ON TABLE public.governance_event_examined IS 'up to where event_outbox was examined for rows that did not come through gov_emit';
+COMMENT ON TABLE public.governance_event_examined IS 'how far event_outbox was examined for rows that did not come through gov_emit: what is older than the horizon is; a look under way is at a page';
 
 -- Subscriptions of ours among the host's; the rows themselves have no mark.
 CREATE TABLE public.governance_subscription (

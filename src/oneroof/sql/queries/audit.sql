@@ -143,7 +143,7 @@ FROM (SELECT coalesce(f.group_key, '') AS group_key, sum(a.row_count) AS rows,
       WHERE a.source_name = %(scope)s AND a.row_count <> 0 GROUP BY 1) AS g
 
 -- signals --
-SELECT public.gov_events_examine()
+SELECT public.gov_events_examine(interval '2 seconds')
 
 -- closed --
 UPDATE public.gov_worker_cursor
