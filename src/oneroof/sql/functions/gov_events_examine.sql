@@ -50,7 +50,8 @@ BEGIN
     v_state.page := v_state.page + 1000;
   END LOOP;
   IF v_state.page >= v_blocks THEN
-    IF v_open IS NOT NULL AND v_state.horizon IS NULL AND v_all = '{}' THEN
+    IF v_open IS NOT NULL AND v_state.horizon IS NULL AND v_all = '{}'
+       AND NOT EXISTS (SELECT FROM public.v_event_foreign AS f WHERE f.event_id = ANY (v_open)) THEN
       PERFORM public.gov_finding_clear('direct_write'::text, 'event_outbox'::text);
     END IF;
     v_state.horizon := v_state.target;
