@@ -23,7 +23,7 @@ demo: $(STAMP) ## an embedded PostgreSQL, a simulated estate of a million object
 	$(BIN)/oneroof demo $(ARGS)
 
 test: $(STAMP) ## every test, on every PostgreSQL found; on older ones with its first case
-	$(BIN)/python -m pytest -n 2 --dist worksteal --pg all $(ARGS)
+	$(BIN)/python -m pytest -n 3 --dist worksteal --pg all $(ARGS)
 
 fast: $(STAMP) ## the tests to run while editing, in under a minute, on PostgreSQL 18
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow" $(ARGS)
