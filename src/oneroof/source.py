@@ -185,7 +185,14 @@ def remove(connection: Connection, name: str) -> Source:
             for role in _READERS:
                 connection.execute(sql.SQL("REVOKE SELECT ON {} FROM {}").format(source.table, sql.Identifier(role)))
         connection.execute("SET LOCAL ROLE oneroof_owner")
-        for statement in ("forget_open_rows", "forget_cursors", "remove"):
+        for statement in (
+            "forget_open_rows",
+            "forget_cursors",
+            "forget_untold",
+            "forget_windows",
+            "forget_seen",
+            "remove",
+        ):
             connection.execute(queries("source")[statement], {"name": name})
     return source
 

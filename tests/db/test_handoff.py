@@ -248,3 +248,23 @@ def test_odd_times_of_changes_are_taken_and_none_is_lost(admin: Connection) -> N
         admin.execute("INSERT INTO odd VALUES (%s, %s::timestamptz, 'c')", (number, text))
     take(admin, "odd")
     assert one(admin, "SELECT sum(changes) FROM governance_handoff WHERE class = 'c'") == (len(times),)
+
+
+def test_a_source_that_is_removed_and_added_again_is_looked_at_anew(admin: Connection) -> None:
+    """Nothing of what was seen of it stays: what changed meanwhile is no change, and what changes then is."""
+    admin.execute("CREATE TABLE reg (code text PRIMARY KEY, title text)")
+    admin.execute("INSERT INTO reg VALUES ('a', 'one')")
+    admin.execute(
+        "INSERT INTO governance_handoff_map (map_code, source_name, priority, change_kind, dirties, description)"
+        " VALUES ('reg', 'reg', 1, 'policy_changed', 'all', 'any')"
+    )
+    for title in ("two", "three"):
+        source.add(admin, "reg", key=["code"], kind=source.REGISTER)
+        admin.execute("UPDATE governance_source SET trusted_at = now() WHERE source_name = 'reg'")
+        take(admin, "reg")
+        assert admin.execute(WINDOWS).fetchall() == []
+        admin.execute("UPDATE reg SET title = %s", (title,))
+        take(admin, "reg")
+        assert one(admin, "SELECT sum(changes) FROM governance_handoff WHERE source_name = 'reg'") == (1,)
+        source.remove(admin, "reg")
+        admin.execute("UPDATE reg SET title = 'meanwhile'")

@@ -66,5 +66,14 @@ DELETE FROM public.gov_worker_cursor WHERE source_name = %(name)s OR source_name
 DELETE FROM public.governance_open_row AS o USING public.gov_worker_cursor AS c
 WHERE o.cursor_id = c.cursor_id AND (c.source_name = %(name)s OR c.source_name LIKE %(name)s || '#%%')
 
+-- forget_untold --
+DELETE FROM public.governance_untold WHERE source_name = %(name)s
+
+-- forget_windows --
+DELETE FROM public.governance_handoff WHERE source_name = %(name)s
+
+-- forget_seen --
+DELETE FROM public.governance_register_row WHERE source_name = %(name)s
+
 -- remove --
 DELETE FROM public.governance_source WHERE source_name = %(name)s
