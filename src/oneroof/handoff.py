@@ -16,8 +16,6 @@ from oneroof.db import Connection, one, queries
 from oneroof.source import INVENTORY, REGISTER, Source
 
 BORN, SEEN = "born", "seen"
-# How long changes of one group are one, where nobody says otherwise.
-WINDOW = "1 second"
 # No row counts.
 NOTHING = sql.SQL("false")
 

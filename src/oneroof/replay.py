@@ -139,7 +139,6 @@ class Replay:
             "source": self.source.source_name,
             # A register tells what has changed by itself.
             "again": self.source.source_kind == CHANGELOG,
-            "window": handoff.WINDOW,
         }
         before = self._signals()
         if self.worker == backfill_sweep.NAME:

@@ -57,7 +57,7 @@ class Retries:
         rows = tail.item_rows(self.source)
         if self.anew:
             return batch.put(connection, self.source, batch.reseeding(rows).as_bytes(None), given)
-        given = {**given, "again": False, "started": None, "window": handoff.WINDOW}
+        given = {**given, "again": False, "started": None}
         return batch.apply(connection, self.source, handoff.applying(self.source, rows).as_bytes(None), given).written
 
     def _fail(self, connection: Connection, error: OneroofError) -> Step:

@@ -162,8 +162,7 @@ class Supervisor:
                     self._planned = float("-inf")
                     self._activity += 1
             return sweep
-        policy = self._control.policies[duty.worker]
-        interval = policy.sweep_interval
+        interval = self._control.policies[duty.worker].sweep_interval
         if duty.worker == input_gate.NAME:
             return InputGate(connection, duty.source, held, batch=batch)
         if duty.worker == candidate_scan.NAME:
@@ -175,7 +174,6 @@ class Supervisor:
             return HandoffTell(connection, duty.source, held, batch=min(batch, handoff_tell.BATCH))
         # Idle is only who has closed a whole window in this run; after it the usual interval is good enough.
         at_once = self.mode == "until idle"
-        window = f"{policy.coalesce_window} seconds"
         return HandoffIntake(
             connection,
             duty.source,
@@ -183,7 +181,6 @@ class Supervisor:
             batch=batch,
             sweep_interval=interval,
             at_once=at_once,
-            window=window,
             hurried=self.mode == "once",
         )
 

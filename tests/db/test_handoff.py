@@ -248,6 +248,7 @@ def test_odd_times_of_changes_are_taken_and_none_is_lost(admin: Connection) -> N
         admin.execute("INSERT INTO odd VALUES (%s, %s::timestamptz, 'c')", (number, text))
     take(admin, "odd")
     assert one(admin, "SELECT sum(changes) FROM governance_handoff WHERE class = 'c'") == (len(times),)
+    assert one(admin, "SELECT count(*) FROM governance_retry") == (0,)
 
 
 def test_a_source_that_is_removed_and_added_again_is_looked_at_anew(admin: Connection) -> None:

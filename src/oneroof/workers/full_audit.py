@@ -148,7 +148,8 @@ class FullAudit:
         snapshot = self._count("snapshot", frontier=self._frontier)
         self._execute("closed", {"worker": NAME, "source": self.name, "snapshot": snapshot})
         self._execute("signals", {})
-        number, mended = int(here.metadata.get("batches") or 0), sum(counts.values())
+        number = int(here.metadata.get("batches") or 0)
+        mended = sum(count for what, count in counts.items() if what not in ("held", "waiting"))
         done_now = events.completed(COMPLETED, source=self.name, number=number, seen=run.rows_seen, repaired=mended)
         events.emit(self.connection, [done_now])
         return step_done, run, 1

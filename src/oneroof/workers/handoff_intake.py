@@ -68,7 +68,6 @@ class HandoffIntake:
     sweep_interval: float = SWEEP_INTERVAL
     at_once: bool = False
     effect: str | None = None
-    window: str = handoff.WINDOW
     hurried: bool = False
     pressed: bool = False
     is_hot: bool = False
@@ -373,7 +372,7 @@ class HandoffIntake:
     ) -> Applied:
         failed = {} if poison is None else describe(poison)
         given = {**given, **self._who(), "cursor": here.cursor_id, **failed}
-        given |= {"again": full, "started": here.metadata.get("started"), "window": self.window}
+        given |= {"again": full, "started": here.metadata.get("started")}
         done = batch.apply(self.connection, self.source, statement, given)
         self._remembered = max([self._remembered or 0, *done.xids])
         inventory = self.source.source_kind == INVENTORY and self.effect is None

@@ -22,8 +22,8 @@ BEGIN
   END IF;
   v_ids := ARRAY(
     SELECT n.untold_id
-    FROM (SELECT u.untold_id, sum(cardinality(u.keys)) OVER (ORDER BY u.untold_id) - cardinality(u.keys) AS before
-          FROM (SELECT o.untold_id, o.keys FROM public.governance_untold AS o
+    FROM (SELECT u.untold_id, sum(u.many) OVER (ORDER BY u.untold_id) - u.many AS before
+          FROM (SELECT o.untold_id, o.many FROM public.governance_untold AS o
                 WHERE o.source_name = p_source ORDER BY o.untold_id LIMIT 500) AS u) AS n
     WHERE n.before < p_most);
   v_table := (SELECT c.relname FROM public.governance_source AS s JOIN pg_catalog.pg_class AS c ON c.oid = s.relation WHERE s.source_name = p_source);

@@ -119,6 +119,7 @@ CREATE INDEX governance_handoff_told ON public.governance_handoff (source_name, 
 CREATE TABLE public.governance_untold (
   untold_id   bigint GENERATED ALWAYS AS IDENTITY,
   source_name text NOT NULL,
+  many        bigint NOT NULL,
   kinds       text[] NOT NULL,
   classes     text[] NOT NULL,
   groups      text[] NOT NULL,

@@ -37,8 +37,8 @@ kinds AS MATERIALIZED (
         JOIN (SELECT DISTINCT ON (b.facts_hash) b.facts_hash, b.parts, b.group_key FROM batch AS b) AS g ON g.facts_hash = d.facts_hash) AS n
   WHERE n.kind IS NOT NULL
 ), untold AS (
-  INSERT INTO public.governance_untold (source_name, kinds, classes, groups, systems, actors, places, keys, numbers, refs, times)
-  SELECT %(scope)s, s.kinds, s.classes, s.groups, s.systems, s.actors, r.places, r.keys, r.numbers, r.refs, r.times
+  INSERT INTO public.governance_untold (source_name, many, kinds, classes, groups, systems, actors, places, keys, numbers, refs, times)
+  SELECT %(scope)s, cardinality(r.keys), s.kinds, s.classes, s.groups, s.systems, s.actors, r.places, r.keys, r.numbers, r.refs, r.times
   FROM (SELECT array_agg(k.kind ORDER BY k.place) AS kinds, array_agg(k.class ORDER BY k.place) AS classes,
                array_agg(k.group_key ORDER BY k.place) AS groups, array_agg(k.system ORDER BY k.place) AS systems,
                array_agg(k.actor ORDER BY k.place) AS actors FROM kinds AS k) AS s
@@ -77,13 +77,14 @@ put AS (
 -- in which they were told.
 SELECT jsonb_agg(jsonb_build_object(
   'row', jsonb_object({names}::text[], g.parts), 'class', {kind}, 'ref', g.ref, 'system', {system}, 'actor', {actor}, 'born', g.born,
-  'many', g.many, 'at', g.at, 'start', g.start, 'ends', g.start + %(window)s::interval))
+  'many', g.many, 'at', g.at, 'start', g.start, 'ends', g.start + g.length))
 FROM (SELECT b.parts, b.ref, {born} AS born, count(*) AS many, max(w.at) AS at,
-             CASE WHEN b.believed OR NOT %(again)s THEN date_bin(%(window)s::interval, {moment}, 'epoch') END AS start
+             CASE WHEN b.believed OR NOT %(again)s THEN date_bin(p.coalesce_window, {moment}, 'epoch') END AS start, p.coalesce_window AS length
       FROM batch AS b CROSS JOIN LATERAL (SELECT CASE WHEN b.believed THEN b.ts::timestamptz ELSE (SELECT public.gov_now()) END AS at) AS w
+      CROSS JOIN (SELECT y.coalesce_window FROM public.governance_worker_policy AS y WHERE y.worker_name = 'gov_handoff_intake') AS p
       {changed}
       WHERE NOT b.own AND (NOT %(again)s OR NOT b.believed OR b.ts >= %(started)s::text::{type})
-      GROUP BY 1, 2, 3, 6) AS g
+      GROUP BY 1, 2, 3, 6, 7) AS g
 
 -- tell_objects --
 SELECT public.gov_untold_tell(%(source)s::text, %(most)s::bigint, %(wait)s::boolean)
