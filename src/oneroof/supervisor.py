@@ -100,12 +100,16 @@ class Supervisor:
             self.stop.wait(0.2 if self.mode == "for ever" else 0.02)
 
     def _last_look(self) -> None:
-        """What this run has opened or closed shows in the findings at once, also of a run that was short."""
+        """What this run has opened or closed shows in the findings at once, also of a run that was short; and all that
+        is held and may be emitted is.
+        """
         if self.mode == "for ever":
             return
         connection = self.dial()
         try:
-            watch.watch(connection, whole=True)
+            watch.watch(connection)
+            while not self.stop.is_set() and watch.promote(connection):
+                pass
         finally:
             leave(connection)
 

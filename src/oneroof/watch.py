@@ -30,10 +30,8 @@ class Seen:
     promoted: int = 0
 
 
-def watch(connection: Connection, *, whole: bool = False) -> Seen:
-    """One look, in short transactions; writes only what has changed. The whole of what is held is promoted if it is
-    asked for, else some of it.
-    """
+def watch(connection: Connection) -> Seen:
+    """One look, in short transactions; writes only what has changed, and promotes some of what is held."""
     with transaction(connection, doing="watching", role="oneroof_worker", statement_timeout=5, lock_timeout=2):
         rows = connection.execute(queries("watch")["reconcile"]).fetchall()
         changed = [(str(key), bool(is_wanted)) for key, is_wanted, is_changed, *_ in rows if is_changed]
@@ -45,15 +43,16 @@ def watch(connection: Connection, *, whole: bool = False) -> Seen:
         raised=[key for key, is_wanted in changed if is_wanted],
         cleared=[key for key, is_wanted in changed if not is_wanted],
         open=open_now,
-        promoted=_promote(connection, whole=whole),
+        promoted=promote(connection),
     )
 
 
-def _promote(connection: Connection, *, whole: bool) -> int:
-    promoted, batches = 0, 0
-    while (whole or batches < BATCHES) and events.promotable(connection):
-        moved = events.promote(connection)
-        promoted, batches = promoted + moved, batches + 1
+def promote(connection: Connection) -> int:
+    """Emit some of what is held and may be emitted now; how many."""
+    promoted = 0
+    for _ in range(BATCHES):
+        moved = events.promote(connection) if events.promotable(connection) else 0
+        promoted += moved
         if not moved:
             break
     return promoted

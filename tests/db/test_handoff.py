@@ -23,6 +23,10 @@ OWNED = (
     "INSERT INTO governance_object_ownership (level, subject, responsibility, owner_ref, valid_from, recorded_by,"
     " recorded_at) VALUES ('collection', 'contracts', 'policy', 'GOV-COUNCIL', now(), 'requester', now())"
 )
+EXCUSED = (
+    "INSERT INTO governance_exception (level, subject, reason, valid_from, requested_by, requested_at)"
+    " VALUES ('collection', 'contracts', 'why', now(), 'requester', now())"
+)
 # Every kind that change logs and registers hand off, from a change in each of its tail sources (doc 32 §3).
 CHANGES = {
     "registered": ("registry_changelog", LOGGED.format("t", "x", "certify", "NULL"), "object_registered", "t"),
@@ -70,6 +74,12 @@ CHANGES = {
     "policy, logged": ("registry_changelog", LOGGED.format("t", "x", "policy_change", "NULL"), "policy_changed", "t"),
     "owner, logged": ("registry_changelog", LOGGED.format("t", "x", "owner_change", "NULL"), "authority_changed", "t"),
     "owner": ("governance_object_ownership", OWNED, "authority_changed", "contracts"),
+    "exception": (
+        "governance_exception",
+        EXCUSED,
+        "authority_changed",
+        "contracts",
+    ),
     "approval": (
         "approval_requests",
         APPROVED.format("host.owner"),

@@ -384,3 +384,33 @@ def test_what_is_untold_is_told_in_order_by_one_at_a_time(logins: Logins) -> Non
     assert [said["change_number"] for *_, said in signals(admin)] == [1, 2]
     assert one(admin, tell) == (0,)
     release(admin, held)
+
+
+def test_changes_without_a_time_of_their_own_are_read_again_and_none_fails(logins: Logins) -> None:
+    """Infinite and beyond: a replay marks what they are about, and tells nothing twice."""
+    admin = logins.admin
+    logins.activate("governance.handoff.*")
+    judging.intake(admin, source.find(admin, "registry_changelog"))
+    for at in ("'infinity'", "'12000-01-01'", "now() AT TIME ZONE 'UTC'"):
+        admin.execute(LOG.format(at), ("a",))
+    judging.intake(admin, source.find(admin, "registry_changelog"))
+    before = len(signals(admin))
+    done = again(admin, handoff_intake.NAME, "registry_changelog", since="2026-11-01")
+    assert (done.failed, done.signals, len(signals(admin))) == (0, 0, before)
+
+
+def test_a_replay_goes_by_the_window_of_the_policy(logins: Logins) -> None:
+    """Whoever has made windows longer has nothing told twice by a replay."""
+    admin = logins.admin
+    logins.activate("governance.handoff.*")
+    admin.execute("UPDATE governance_worker_policy SET coalesce_window = '1 minute'")
+    tailed = source.find(admin, "registry_changelog")
+    judging.intake(admin, tailed)
+    minute = "date_trunc('minute', now() AT TIME ZONE 'UTC') - interval '5 minutes' + interval '{} seconds'"
+    for seconds in (1, 20):
+        admin.execute(LOG.format(minute.format(seconds)), ("a",))
+    judging.intake(admin, tailed)
+    assert len(signals(admin)) == 1
+    admin.execute("DELETE FROM governance_handoff")
+    done = again(admin, handoff_intake.NAME, "registry_changelog", since="2026-11-01")
+    assert (done.signals, len(signals(admin))) == (0, 1)
