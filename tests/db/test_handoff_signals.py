@@ -18,37 +18,16 @@ from oneroof.lease import claim, executor_name, release
 from oneroof.replay import Replay, Replayed, moment
 from oneroof.watch import watch
 from oneroof.workers import backfill_sweep, handoff_intake
+from telling import bear, signals, swept
 
 BORN = "governance.handoff.object_born"
 GATE = "governance.workers_enabled"
-SIGNALS = (
-    "SELECT event_type, event_subject_table, event_subject_ref, safe_payload FROM event_outbox"
-    " WHERE event_domain = 'governance' AND event_stream = 'governance.handoff' ORDER BY created_at, id"
-)
 HELD = (
     "SELECT event_type_hint, entity_table, entity_ref FROM event_pending WHERE processed_at IS NULL"
     " AND event_type_hint LIKE 'governance.handoff.%' ORDER BY created_at, entity_ref"
 )
 LOG = "INSERT INTO registry_changelog (entity_type, entity_code, action, timestamp) VALUES ('t', %s, 'certify', {})"
 NOW = LOG.format("now() AT TIME ZONE 'UTC'")
-
-
-def signals(admin: Connection) -> list[tuple[str, str, str, dict[str, Any]]]:
-    return [(kind.rsplit(".", 1)[1], table, ref, said) for kind, table, ref, said in admin.execute(SIGNALS)]
-
-
-def swept(admin: Connection) -> None:
-    tailed = judging.births(admin)
-    judging.sweep(admin, tailed)
-    judging.intake(admin, tailed)
-
-
-def bear(admin: Connection, first: int, last: int) -> None:
-    admin.execute(
-        "INSERT INTO birth_registry (collection_name, entity_code, born_at) SELECT 'things', 'T-' || n, now()"
-        " FROM generate_series(%s::int, %s::int) AS n",
-        (first, last),
-    )
 
 
 def again(admin: Connection, worker: str, name: str, *, since: str = "start", dry: bool = False) -> Replayed:
@@ -356,34 +335,6 @@ def test_signals_wait_while_rows_press_in_and_not_for_ever() -> None:
     assert not control.is_pressed("births")
     control._pressed["births"] = (first, last - PRESSED)
     assert not control.is_pressed("births")
-
-
-def test_what_is_untold_is_told_in_order_by_one_at_a_time(logins: Logins) -> None:
-    """Two changes of one object in two batches: whoever comes second while the first is at it leaves it alone."""
-    admin = logins.admin
-    logins.activate("governance.handoff.*")
-    swept(admin)
-    tailed = judging.births(admin)
-    held = claim(admin, executor_name(handoff_intake.NAME, "birth_registry"), instance="here", ttl=3600)
-    intake = handoff_intake.HandoffIntake(admin, tailed, held, sweep_interval=0)
-    for change in ("born", "changed"):
-        if change == "born":
-            bear(admin, 1, 1)
-        else:
-            admin.execute("UPDATE birth_registry SET certified = true WHERE entity_code = 'T-1'")
-        closed = intake.windows_closed
-        while intake.windows_closed < closed + 2:
-            intake.run_once()
-    assert one(admin, "SELECT count(*) FROM governance_untold") == (2,)
-    assert signals(admin) == []
-    tell = "SELECT gov_untold_tell('birth_registry', 1, false)"
-    with logins.worker.transaction():
-        assert one(logins.worker, tell) == (1,)
-        assert one(admin, tell) == (0,)
-    assert one(admin, tell) == (1,)
-    assert [said["change_number"] for *_, said in signals(admin)] == [1, 2]
-    assert one(admin, tell) == (0,)
-    release(admin, held)
 
 
 def test_changes_without_a_time_of_their_own_are_read_again_and_none_fails(logins: Logins) -> None:

@@ -15,7 +15,7 @@ GRANT INSERT (issue_type, bucket, severity, status, title, entity_type, entity_c
 GRANT INSERT, UPDATE (event_type_hint, capture_payload, processed_at, error_count, last_error) ON public.event_pending
   TO oneroof_owner;
 GRANT INSERT (snapshot_at, scope, metrics, delta_previous, notes) ON public.evolution_snapshots TO oneroof_owner;
--- The outbox is for gov_emit_checked and gov_events_promote alone. UPDATE of one column is also what a row lock needs.
+-- The outbox is for gov_emit_checked, gov_untold_send and gov_events_promote alone. UPDATE of one column is also what a row lock needs.
 GRANT INSERT (id, event_domain, event_type, event_stream, delivery_lane, event_severity, event_subject_table, event_subject_ref,
               canonical_address, actor_ref, source_system, correlation_id, payload_classification, safe_payload, occurred_at, created_at)
   ON public.event_outbox TO oneroof_owner;
@@ -128,9 +128,9 @@ GRANT EXECUTE ON FUNCTION public.gov_certificate_store(jsonb) TO oneroof_worker,
 
 GRANT SELECT ON public.governance_event_type, public.governance_event_activation, public.governance_event, public.v_event_type, public.v_signal
   TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_console;
-GRANT SELECT ON public.governance_event_examined, public.v_event_foreign TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver;
+GRANT SELECT ON public.governance_event_examined, public.v_event_compared, public.v_event_foreign TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver;
 GRANT EXECUTE ON FUNCTION public.gov_event_id(text, text, bigint, text),
-  public.gov_event_digest(text, text, text, jsonb, timestamptz)
+  public.gov_event_digest(text, text, text, text, timestamptz)
   TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver;
 GRANT EXECUTE ON FUNCTION public.gov_emit(jsonb), public.gov_events_promote(text, bigint),
   public.gov_handoff_emit(text, text, text[], text[], bigint[], text[], text[], text[], text[], text[], text[], timestamptz[], bigint[])

@@ -41,10 +41,8 @@ BEGIN
   -- Not before the locks are ours: nothing that was promoted while we waited is later than what we emit.
   at := public.gov_now();
   v_open := v_active <> '{}' OR public.gov_gate_is_open('governance.emit_enabled'::text);
-  IF v_active <> '{}' AND EXISTS (SELECT FROM public.governance_event AS h WHERE h.state = 'held') THEN
-    v_lively := ARRAY(SELECT t.event_type FROM public.v_event_type AS t
-                      WHERE t.is_active
-                        AND EXISTS (SELECT FROM public.governance_event AS h WHERE h.state = 'held' AND h.event_type = t.event_type));
+  IF v_active <> '{}' THEN
+    v_lively := public.gov_events_lively();
   END IF;
   IF v_lively <> '{}' OR NOT types <@ v_active OR v_untrusted <> '{}' THEN
     v_reasons := ARRAY(
@@ -74,7 +72,7 @@ BEGIN
          payload, severity, correlation_id, occurred_at, noted_at, emitted_at)
       SELECT e.event_id, e.event_type, CASE WHEN e.reason IS NULL THEN 'emitted' WHEN e.reason = 'the source is not trusted' THEN 'untrusted' ELSE 'held' END,
              CASE WHEN e.reason IS NULL
-                  THEN public.gov_event_digest(e.subject_table, e.subject_ref, e.canonical_address, e.payload, e.occurred_at) END,
+                  THEN public.gov_event_digest(e.subject_table, e.subject_ref, e.canonical_address, e.payload::text, e.occurred_at) END,
              CASE WHEN e.reason IS NOT NULL THEN v_batch END, CASE WHEN e.reason IS NOT NULL THEN e.place END,
              CASE WHEN e.reason IS NOT NULL THEN public.gov_key_mark(e.subject_table || ':' || e.subject_ref) END,
              CASE WHEN e.reason IS NOT NULL THEN e.subject_table END, CASE WHEN e.reason IS NOT NULL THEN e.subject_ref END,

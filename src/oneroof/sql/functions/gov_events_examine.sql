@@ -36,16 +36,9 @@ BEGIN
   END IF;
   WHILE v_state.page < v_blocks AND clock_timestamp() < v_began + p_long LOOP
     v_some := ARRAY(
-      SELECT e.id FROM public.event_outbox AS e LEFT JOIN public.governance_event AS g ON g.event_id = e.id
-      WHERE e.ctid >= format('(%s,0)', v_state.page)::tid AND e.ctid < format('(%s,0)', v_state.page + 1000)::tid
-        AND (v_state.horizon IS NULL OR age(e.xmin) <= age(v_state.horizon::xid))
-        AND (e.event_domain = 'governance' OR starts_with(e.source_system, 'oneroof'))
-        AND (g.event_id IS NULL OR g.state NOT IN ('emitted', 'adopted')
-             OR (g.state = 'emitted'
-                 AND ((e.event_domain, e.event_type, e.source_system, e.payload_classification)
-                      IS DISTINCT FROM ('governance', g.event_type, 'oneroof', 'safe_metadata')
-                      OR g.content_sha256 IS DISTINCT FROM public.gov_event_digest(
-                           e.event_subject_table, e.event_subject_ref, e.canonical_address, e.safe_payload, e.occurred_at)))));
+      SELECT c.event_id FROM public.v_event_compared AS c
+      WHERE c.place >= format('(%s,0)', v_state.page)::tid AND c.place < format('(%s,0)', v_state.page + 1000)::tid
+        AND (v_state.horizon IS NULL OR age(c.written_by) <= age(v_state.horizon::xid)) AND c.fault IS NOT NULL);
     v_all := v_all || v_some;
     v_state.page := v_state.page + 1000;
   END LOOP;

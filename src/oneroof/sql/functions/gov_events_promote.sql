@@ -53,7 +53,7 @@ BEGIN
         subject = NULL, subject_table = NULL, subject_ref = NULL, canonical_address = NULL, payload = NULL, severity = NULL,
         correlation_id = NULL, occurred_at = NULL, emitted_at = CASE WHEN p.fault IS NULL THEN at END,
         content_sha256 = CASE WHEN p.fault IS NULL
-          THEN public.gov_event_digest(p.subject_table, p.subject_ref, p.canonical_address, p.payload, p.occurred_at) END
+          THEN public.gov_event_digest(p.subject_table, p.subject_ref, p.canonical_address, p.payload::text, p.occurred_at) END
     FROM picked AS p WHERE g.event_id = p.event_id AND g.event_id = ANY (v_ids)
   ), sent AS (
     INSERT INTO public.event_outbox

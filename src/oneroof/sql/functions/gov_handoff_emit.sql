@@ -39,23 +39,14 @@ BEGIN
                   ELSE p_groups[n] END
       FROM generate_series(1, given) AS n ORDER BY n);
   END IF;
-  -- The keys come in the order in which jsonb keeps them.
   v_payloads := ARRAY(
     SELECT CASE
       WHEN plain THEN
-        '{"source": "' || p_source || '"' || coalesce(', "changes": ' || p_changes[n], '')
-        || coalesce(', "actor_ref": "' || p_actors[n] || '"', '') || coalesce(', "group_key": "' || v_groups[n] || '"', '')
-        || ', "change_kind": "' || p_kinds[n] || '"' || coalesce(', "object_type": "' || p_classes[n] || '"', '')
-        || coalesce(', "occurred_at": ' || to_json(p_occurred[n])::text, '') || ', "change_number": ' || p_numbers[n]
-        || coalesce(', "source_system": "' || p_systems[n] || '"', '')
-        || coalesce(', "collection_name": "' || p_classes[n] || '"', '') || '}'
+        public.gov_handoff_payload(p_source, p_changes[n], p_actors[n], v_groups[n], p_kinds[n], p_classes[n], p_occurred[n], p_numbers[n], p_systems[n])
       ELSE
-        '{"source": ' || to_json(p_source)::text || coalesce(', "changes": ' || p_changes[n], '')
-        || coalesce(', "actor_ref": ' || to_json(p_actors[n])::text, '') || coalesce(', "group_key": ' || to_json(v_groups[n])::text, '')
-        || ', "change_kind": "' || p_kinds[n] || '"' || coalesce(', "object_type": ' || to_json(p_classes[n])::text, '')
-        || coalesce(', "occurred_at": ' || to_json(p_occurred[n])::text, '') || ', "change_number": ' || p_numbers[n]
-        || coalesce(', "source_system": ' || to_json(p_systems[n])::text, '')
-        || coalesce(', "collection_name": ' || to_json(p_classes[n])::text, '') || '}'
+        public.gov_handoff_payload(left(substr(to_json(p_source)::text, 2), -1), p_changes[n], left(substr(to_json(p_actors[n])::text, 2), -1),
+          left(substr(to_json(v_groups[n])::text, 2), -1), p_kinds[n], left(substr(to_json(p_classes[n])::text, 2), -1), p_occurred[n],
+          p_numbers[n], left(substr(to_json(p_systems[n])::text, 2), -1))
       END
     FROM generate_series(1, given) AS n ORDER BY n);
   WITH kinds AS MATERIALIZED (

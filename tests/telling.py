@@ -1,0 +1,31 @@
+"""Births that are told of, and the signals that tell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import judging
+from oneroof.db import Connection
+
+SIGNALS = (
+    "SELECT event_type, event_subject_table, event_subject_ref, safe_payload FROM event_outbox"
+    " WHERE event_domain = 'governance' AND event_stream = 'governance.handoff' ORDER BY created_at, id"
+)
+
+
+def signals(admin: Connection) -> list[tuple[str, str, str, dict[str, Any]]]:
+    return [(kind.rsplit(".", 1)[1], table, ref, said) for kind, table, ref, said in admin.execute(SIGNALS)]
+
+
+def swept(admin: Connection) -> None:
+    tailed = judging.births(admin)
+    judging.sweep(admin, tailed)
+    judging.intake(admin, tailed)
+
+
+def bear(admin: Connection, first: int, last: int) -> None:
+    admin.execute(
+        "INSERT INTO birth_registry (collection_name, entity_code, born_at) SELECT 'things', 'T-' || n, now()"
+        " FROM generate_series(%s::int, %s::int) AS n",
+        (first, last),
+    )
