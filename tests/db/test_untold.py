@@ -61,7 +61,7 @@ def test_both_ways_say_the_same(logins: Logins) -> None:
     admin.execute(
         "INSERT INTO birth_registry (collection_name, entity_code, born_at, source_system, actor_ref, species_code)"
         " VALUES ('things', 'T-1', now(), 'loader', 'me', NULL), ('things', 'T-3', 'infinity', 'loader', 'me', 's'),"
-        " ('Dinge', 'Ü-2', '2026-01-02 03:04:05.6+07', 'gate', 'them', '<&>'), ('things', 'T-4', NULL, 'gate', 'me', '')"
+        " ('Dinge', 'Ü-2', '2026-01-02 03:04:05.6+07', 'x', 'them', '<&>'), ('things', 'T-4', NULL, 'x', 'me', '')"
     )
     hand_off(admin)
     admin.execute("UPDATE birth_registry SET certified = true WHERE entity_code = 'T-1'")
