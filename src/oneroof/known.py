@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 
 from oneroof.tail import EPOCH
+
+# For how many seconds a pass that finds nothing may begin where the one before did: it passes over what oneroof wrote.
+STALE = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +47,20 @@ class Glance:
     _next_since: str | None = field(default=None, init=False)
     _is_noted: bool = field(default=False, init=False)
     _found_any: bool = field(default=True, init=False)
+    _noted_at: float = field(default=0.0, init=False)
 
     @property
     def is_noting(self) -> bool:
         """Whether it has to be noted, before rows are read, when the oldest open transaction began: whatever is still
-        to commit began then or later. Where the pass before found nothing, this one may begin where that did.
+        to commit began then or later. Where the pass before found nothing, this one may begin where that did, for a
+        while.
         """
-        return self.at is None and self._found_any and not self._is_noted
+        is_wanted = self._found_any or time.monotonic() > self._noted_at + STALE
+        return self.at is None and is_wanted and not self._is_noted
 
     def note(self, oldest: str | None) -> None:
         """The oldest open transaction began then."""
-        self._next_since, self._is_noted = oldest, True
+        self._next_since, self._is_noted, self._noted_at = oldest, True, time.monotonic()
 
     def go_on(self, mark: list[str] | None, *, read: int, is_full: bool, horizon: int, xids: list[int]) -> None:
         """After a batch of so many rows: from its last row on, or with the next pass."""

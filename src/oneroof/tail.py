@@ -213,7 +213,8 @@ def tid_count(source: Source, bounds: Bounds) -> sql.Composed:
 
 def fast_rows(source: Source, bounds: Bounds, stretch: Range, *, bare: bool = False) -> sql.Composed:
     """The newest rows by their timestamp, from %(since)s or behind a stretch's beginning on, but for those written by
-    %(done)s, all of whose rows are applied; what claims to be of the future the frontier finds.
+    %(done)s, all of whose rows are applied. What oneroof wrote itself waits for the frontier, who counts it; and what
+    claims to be of the future the frontier finds.
     """
     assert source.timestamp_column is not None
     column = named(source.timestamp_column)
@@ -222,7 +223,10 @@ def fast_rows(source: Source, bounds: Bounds, stretch: Range, *, bare: bool = Fa
     )
     order = sql.SQL("ORDER BY {}").format(sql.SQL(", ").join([column, *map(named, source.key_columns)]))
     others = sql.SQL("s.xmin NOT IN (SELECT x FROM unnest(%(done)s::xid[]) AS x)")
-    where = sql.SQL(" AND ").join([recent, _stretch(source, stretch), in_window(bounds), others, _unseen(source)])
+    foreign = sql.SQL("NOT {}").format(is_own(source))
+    where = sql.SQL(" AND ").join(
+        [recent, _stretch(source, stretch), in_window(bounds), others, foreign, _unseen(source)]
+    )
     return rows(source, where=where, order=order, bare=bare)
 
 

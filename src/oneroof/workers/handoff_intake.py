@@ -48,7 +48,6 @@ BUSY_PRUNE, PRUNE = 250, 5_000
 OVERLAP = "5 seconds"
 # Of what a batch wrote and of what is remembered the planner does not know how much it is when it makes its plan.
 COMPARING = "enable_nestloop enable_seqscan"
-OWN_REST = 0.5
 T = TypeVar("T")
 
 
@@ -57,8 +56,7 @@ class HandoffIntake:
     """The intake of one source by one instance. `sweep_interval` is how long the frontier may rest; `at_once` means
     that the first window does not wait for it; `pressed` that somebody with news waits for the turn to end, and
     `is_hot` that it is this one; `hurried` that what was handed off is told at once. `has_news` says whether the last
-    turn met any: what the walk finds was not waited for, and what oneroof wrote itself is none; `calm` for how many
-    seconds there can be none.
+    turn met any: what the walk finds was not waited for; `calm` for how many seconds there can be none.
     """
 
     connection: Connection
@@ -117,9 +115,7 @@ class HandoffIntake:
         if idle:
             # A window that waits for its turn is work left.
             return MOVED if (self._window or told) and again.idle else again
-        # What oneroof wrote itself is counted when there is time.
-        is_own = bool(fast.seen) and slow.idle and not (self.has_news or self.at_once or self.hurried)
-        return Step(fast.seen + slow.seen, fast.written + slow.written, idle=False, rest=OWN_REST * is_own)
+        return Step(fast.seen + slow.seen, fast.written + slow.written, idle=False)
 
     def _tell(self, *, everything: bool) -> bool:
         """Tell what logs and registers handed off, when its window is over; of objects where nobody else would."""
@@ -189,7 +185,7 @@ class HandoffIntake:
             self._open(here, horizon, phase="incremental", full=False)
         if applied is None or applied.read == 0:
             return MOVED if pruned or (self._window and not here.window_horizon) else NOTHING
-        self.has_news = applied.read > applied.own
+        self.has_news = True
         return Step(seen=applied.read, written=applied.written, idle=False)
 
     def _is_still(self, here: Cursor, horizon: Horizon) -> bool:
