@@ -7,6 +7,7 @@ alike for both.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -152,6 +153,11 @@ class Ground:
     def settle(self) -> None:
         self.admin.execute(f"VACUUM {CANDIDATES}, public.birth_registry, public.gov_worker_cursor")
         self.admin.execute("CHECKPOINT")
+
+    def calm(self) -> None:
+        """Whatever was written before is on the disk: a commit waits for nothing but itself."""
+        self.admin.execute("CHECKPOINT")
+        os.sync()
 
     def check(self) -> None:
         """A benchmark of work that was not done would be worth nothing."""

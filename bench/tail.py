@@ -65,6 +65,7 @@ def await_start(ground: Ground) -> None:
 def load(ground: Ground, *, rate: int, turn: int = 0) -> tuple[list[float], int]:
     """Write at a rate; how long each row took, and how many never came."""
     (last,) = one(ground.admin, "SELECT max(id) FROM public.birth_registry")
+    ground.calm()
     forks = multiprocessing.get_context("forkserver")
     forks.set_forkserver_preload(["bench.__main__"])
     ready, committed = forks.Barrier(WRITERS), forks.Queue()

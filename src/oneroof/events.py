@@ -113,7 +113,8 @@ def strays(connection: Connection) -> dict[str, int]:
 
 def named(connection: Connection, words: Sequence[str]) -> list[str]:
     """The types that words name, a `*` standing for anything; a word that names none is an error with a near match."""
-    known = [each.event_type for each in listing(connection)]
+    with transaction(connection, doing="looking for event types", read_only=True, statement_timeout=5):
+        known = [name for (name,) in connection.execute(queries("events")["names"])]
     found: set[str] = set()
     for word in words:
         fitting = [name for name in known if fnmatchcase(name, word)]

@@ -8,7 +8,7 @@ import pytest
 
 import judging
 from logins import Logins
-from oneroof.db import Connection, one
+from oneroof.db import Connection, one, queries
 from oneroof.lease import claim, executor_name, release
 from oneroof.workers import handoff_intake
 from oneroof.workers.handoff_intake import HandoffIntake
@@ -145,3 +145,42 @@ def test_what_is_untold_is_told_in_order_by_one_at_a_time(logins: Logins) -> Non
     assert [said["change_number"] for *_, said in signals(admin)] == [1, 2]
     assert one(admin, TELL) == (0,)
     release(admin, held)
+
+
+@pytest.mark.parametrize("is_analysed", [False, True], ids=["not analysed", "analysed"])
+def test_of_many_that_are_held_few_are_read_to_find_out_what_may_be_emitted(logins: Logins, is_analysed: bool) -> None:
+    """Whether the planner takes the table for empty, or knows that there is but one type in it."""
+    admin = ready(logins)
+    admin.execute("ALTER TABLE governance_event SET (autovacuum_enabled = off)")
+    admin.execute(
+        "INSERT INTO governance_event (event_id, event_type, state, subject, subject_table, subject_ref,"
+        " canonical_address, payload, held_batch, held_place, noted_at)"
+        " SELECT gen_random_uuid(), 'governance.coverage.orphan', 'held', n::text, 't', n, 't:' || n, '{}', 1, n, now()"
+        " FROM generate_series(1, 20000) AS n"
+    )
+    if is_analysed:
+        admin.execute("ANALYZE governance_event")
+    bear(admin, 1, 2)
+    hand_off(admin)
+    promote = "SELECT gov_events_promote(NULL, 100)"
+    for most, asked in (
+        (100, "SELECT gov_events_lively()"),
+        (100, TELL),
+        (100, promote),
+        (21_000, queries("events")["listing"]),
+        (
+            400,
+            "UPDATE event_type_registry SET active = true WHERE event_type = 'governance.coverage.orphan'; " + promote,
+        ),
+    ):
+        # What an earlier transaction has read counts until it is reported.
+        admin.execute("SELECT pg_stat_force_next_flush()")
+        with admin.transaction():
+            admin.execute(asked)
+            (read,) = one(
+                admin,
+                "SELECT seq_tup_read + coalesce(idx_tup_fetch, 0) FROM pg_stat_xact_user_tables"
+                " WHERE relname = 'governance_event'",
+            )
+        assert read <= most, (asked, read)
+    assert one(admin, "SELECT count(*) FROM governance_event WHERE state = 'held'") == (19_900,)

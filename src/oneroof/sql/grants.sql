@@ -132,7 +132,7 @@ GRANT SELECT ON public.governance_event_examined, public.v_event_compared, publi
 GRANT EXECUTE ON FUNCTION public.gov_event_id(text, text, bigint, text),
   public.gov_event_digest(text, text, text, text, timestamptz)
   TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver;
-GRANT EXECUTE ON FUNCTION public.gov_emit(jsonb), public.gov_events_promote(text, bigint),
+GRANT EXECUTE ON FUNCTION public.gov_emit(jsonb), public.gov_events_promote(text, bigint), public.gov_events_lively(),
   public.gov_handoff_emit(text, text, text[], text[], bigint[], text[], text[], text[], text[], text[], text[], timestamptz[], bigint[])
   TO oneroof_worker;
 GRANT EXECUTE ON FUNCTION public.gov_events_register(text[]) TO oneroof_operator;

@@ -9,6 +9,8 @@ LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 -- Of what is in a batch the planner guesses far too little, and would compare each of it with each.
 SET enable_nestloop = off
+-- Of what is held it would rather read all than what it needs.
+SET enable_seqscan = off
 SET jit = off
 SET work_mem = '32MB'
 -- The place of an array is found at once where it is a variable, and by counting from its beginning where it is part of a plan.

@@ -1,10 +1,14 @@
 -- listing --
 SELECT t.event_type, t.family, t.event_stream, t.delivery_lane, t.default_severity, t.owner_hint, t.subject_table, t.payload_keys,
-       t.description, t.is_registered, t.is_active, h.held, t.request_id, t.requested_by, t.approved_by, t.activated_at
+       t.description, t.is_registered, t.is_active, coalesce(h.held, 0) AS held, t.request_id, t.requested_by, t.approved_by, t.activated_at
 FROM public.v_event_type AS t
-CROSS JOIN LATERAL (SELECT count(*) AS held FROM public.governance_event AS e WHERE e.state = 'held' AND e.event_type = t.event_type) AS h
+LEFT JOIN (SELECT e.event_type, count(*) AS held FROM public.governance_event AS e WHERE e.state = 'held' GROUP BY e.event_type) AS h
+  ON h.event_type = t.event_type
 ORDER BY pg_catalog.array_position(ARRAY['handoff', 'backfill', 'input', 'candidate', 'coverage', 'lifecycle', 'cursor'], t.family),
          t.event_type COLLATE "C"
+
+-- names --
+SELECT t.event_type FROM public.governance_event_type AS t ORDER BY t.event_type COLLATE "C"
 
 -- strays --
 SELECT e.event_type, count(*) AS held FROM public.governance_event AS e
@@ -25,10 +29,7 @@ SELECT public.gov_events_promote(%(type)s::text, %(most)s::bigint)
 
 -- promotable --
 -- Whether anything is held that may be emitted now.
-SELECT EXISTS (
-  SELECT FROM public.v_event_type AS t
-  WHERE t.is_active AND EXISTS (SELECT FROM public.governance_event AS e WHERE e.state = 'held' AND e.event_type = t.event_type)
-) AND public.gov_gate_is_open('governance.emit_enabled'::text)
+SELECT public.gov_events_lively() <> '{}' AND public.gov_gate_is_open('governance.emit_enabled'::text)
 
 -- foreign --
 SELECT event_id::text AS event_id, event_type, event_subject_table, event_subject_ref, source_system, created_at::text AS created_at, reason
