@@ -156,7 +156,6 @@ class Ground:
 
     def calm(self) -> None:
         """Whatever was written before is on the disk: a commit waits for nothing but itself."""
-        self.admin.execute("CHECKPOINT")
         os.sync()
 
     def check(self) -> None:

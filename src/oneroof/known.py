@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 
 from oneroof.tail import EPOCH
-
-# For how many seconds a pass that finds nothing may begin where the one before did: it passes over what oneroof wrote.
-STALE = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +33,11 @@ class Known:
 class Glance:
     """The fast lane's pass: where it began, where it is, where the next one has to begin, and what it need not look at.
 
+    `passes_over` says that a pass which finds nothing may have been over many rows all the same, of oneroof's own.
     `beyond` is the latest xid that was remembered when the pass began, or that the walk added.
     """
 
+    passes_over: bool
     since: str | None = field(default=None, init=False)
     at: list[str] | None = field(default=None, init=False)
     known: Known = field(default_factory=Known, init=False)
@@ -47,20 +45,17 @@ class Glance:
     _next_since: str | None = field(default=None, init=False)
     _is_noted: bool = field(default=False, init=False)
     _found_any: bool = field(default=True, init=False)
-    _noted_at: float = field(default=0.0, init=False)
 
     @property
     def is_noting(self) -> bool:
         """Whether it has to be noted, before rows are read, when the oldest open transaction began: whatever is still
-        to commit began then or later. Where the pass before found nothing, this one may begin where that did, for a
-        while.
+        to commit began then or later. Where the pass before met nothing, this one may begin where that did.
         """
-        is_wanted = self._found_any or time.monotonic() > self._noted_at + STALE
-        return self.at is None and is_wanted and not self._is_noted
+        return self.at is None and (self._found_any or self.passes_over) and not self._is_noted
 
     def note(self, oldest: str | None) -> None:
         """The oldest open transaction began then."""
-        self._next_since, self._is_noted, self._noted_at = oldest, True, time.monotonic()
+        self._next_since, self._is_noted = oldest, True
 
     def go_on(self, mark: list[str] | None, *, read: int, is_full: bool, horizon: int, xids: list[int]) -> None:
         """After a batch of so many rows: from its last row on, or with the next pass."""

@@ -38,8 +38,8 @@ SHARE = 20
 # After so many rows in a row that were all new, the next are believed to be births.
 MANY = 500
 # Pages of the walk, and rows of them, between two looks at the newest rows while there are any.
-BUSY_PAGES = 256
-BUSY_ROWS = 1_000
+BUSY_PAGES = 128
+BUSY_ROWS = 500
 # In a backlog, the batches of newest rows to one piece of the walk.
 BACKLOG_BATCHES = 10
 # How many remembered versions to forget at once, with and without news.
@@ -88,12 +88,13 @@ class HandoffIntake:
     _turn: int = field(default=0, init=False)
     _batches: int = field(default=0, init=False)
     _pass_seconds: float = field(default=0.0, init=False)
-    _glance: Glance = field(default_factory=Glance, init=False)
+    _glance: Glance = field(init=False)
     # The latest xid that is remembered.
     _remembered: int | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self._width = Width(most=self.batch)
+        self._glance = Glance(passes_over=self.source.own_column is not None)
         self._retries = Retries(NAME, self.source, self.name, Width(most=self.batch), anew=False)
 
     @property
