@@ -11,6 +11,8 @@ import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
+import inventory
+import judging
 from bed import SETTINGS, Bed, command, connect, eventually, spawn
 from logins import Logins
 from oneroof import approvals, channels, events, findings, gates, migrate, source, vocabulary
@@ -18,6 +20,9 @@ from oneroof.columns import is_own
 from oneroof.db import Connection, one, transaction
 from oneroof.errors import OneroofError, Refused, Usage
 from oneroof.events import Emitted, Event
+from oneroof.lease import claim, executor_name, release
+from oneroof.workers import handoff_intake
+from oneroof.workers.handoff_intake import HandoffIntake
 
 BORN, RETIRED = "governance.handoff.object_born", "governance.handoff.object_retired"
 ORPHAN, INCOMPLETE = "governance.coverage.orphan", "governance.input.incomplete"
@@ -603,6 +608,12 @@ def test_doc41_11_8_one_domain(logins: Logins) -> None:
     ]
 
 
+SEEN = (
+    "SELECT events_seen FROM gov_worker_cursor"
+    " WHERE worker_name = 'gov_handoff_intake' AND source_name = 'event_outbox'"
+)
+
+
 def test_our_own_signals_start_no_work(logins: Logins) -> None:
     """event_outbox is a source too: every row that gov_emit writes has the mark by which the tail passes it over."""
     logins.activate(BORN)
@@ -611,6 +622,32 @@ def test_our_own_signals_start_no_work(logins: Logins) -> None:
     marked = is_own(tailed).as_string(logins.admin)
     owned = logins.admin.execute(f"SELECT event_domain FROM event_outbox AS s WHERE {marked}").fetchall()
     assert owned == [("governance",), ("governance",)]
+
+
+def test_our_own_signals_are_left_to_the_frontier_who_counts_them(logins: Logins) -> None:
+    """A burst of them is no news, and the fast lane remembers none; a row of somebody else's among them it finds."""
+    admin = logins.admin
+    logins.activate(BORN)
+    tailed = source.find(admin, "event_outbox")
+    judging.intake(admin, tailed)
+    before = one(admin, SEEN)
+    emit(logins.worker, *(born(number) for number in range(500)))
+    inventory.settle(admin)
+    held = claim(admin, executor_name(handoff_intake.NAME, "event_outbox"), instance="here", ttl=600)
+    intake = HandoffIntake(admin, tailed, held, sweep_interval=3600)
+    remembered = "SELECT count(*) FROM governance_open_row AS r JOIN gov_worker_cursor USING (cursor_id)"
+    remembered += " WHERE source_name = 'event_outbox'"
+    admin.execute("DELETE FROM governance_open_row")
+    assert (intake.run_once().seen, intake.has_news) == (0, False)
+    assert (one(admin, remembered), one(admin, SEEN)) == ((0,), before)
+    columns = "event_domain, event_type, event_stream, delivery_lane, event_subject_table, canonical_address, actor_ref"
+    admin.execute(
+        f"INSERT INTO event_outbox ({columns}, source_system) SELECT {columns}, 'host' FROM event_outbox LIMIT 1"
+    )
+    assert (intake.run_once().seen, intake.has_news) == (1, True)
+    release(admin, held)
+    judging.intake(admin, tailed)
+    assert one(admin, SEEN) == (before[0] + 501,)
 
 
 def test_what_gov_emit_did_not_write_is_found(logins: Logins) -> None:
