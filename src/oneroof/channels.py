@@ -21,6 +21,7 @@ OURS = (
     "governance_request",
     "governance_gate_opening",
     "governance_source",
+    "governance_handoff_map",
     "gov_worker_cursor",
     "governance_worker_policy",
     "governance_finding",

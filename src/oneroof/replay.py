@@ -140,6 +140,9 @@ class Replay:
             # A register tells what has changed by itself.
             "again": self.source.source_kind == CHANGELOG,
         }
+        # What was handed off before is told before, and by nobody's replay.
+        while self.source.source_kind == INVENTORY and self._tell():
+            pass
         before = self._signals()
         if self.worker == backfill_sweep.NAME:
             counted = self.connection.execute(sql.SQL("SELECT count(*) FROM ({}) AS r").format(rows), given).fetchone()
@@ -151,11 +154,14 @@ class Replay:
                 self.connection, self.source, handoff.applying(self.source, rows).as_bytes(None), given
             )
             seen, written = applied.read, applied.written
-            handoff.tell(self.connection, self.source, everything=True, most=self.batch, wait=True)
+            self._tell()
         done = Replayed(seen=int(seen), written=written, signals=self._signals() - before)
         if self.is_dry:
             raise _Undone(done)
         return done
+
+    def _tell(self) -> int:
+        return handoff.tell(self.connection, self.source, everything=True, most=self.batch, wait=True)
 
     @property
     def _where(self) -> sql.Composable:

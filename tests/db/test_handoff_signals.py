@@ -18,7 +18,7 @@ from oneroof.lease import claim, executor_name, release
 from oneroof.replay import Replay, Replayed, moment
 from oneroof.watch import watch
 from oneroof.workers import backfill_sweep, handoff_intake
-from telling import bear, signals, swept
+from telling import bear, hand_off, signals, swept
 
 BORN = "governance.handoff.object_born"
 GATE = "governance.workers_enabled"
@@ -335,6 +335,22 @@ def test_signals_wait_while_rows_press_in_and_not_for_ever() -> None:
     assert not control.is_pressed("births")
     control._pressed["births"] = (first, last - PRESSED)
     assert not control.is_pressed("births")
+
+
+def test_what_was_untold_before_is_no_signal_of_a_replay(logins: Logins) -> None:
+    """Neither of one that is tried nor of one that is done; and it is told."""
+    admin = logins.admin
+    logins.activate("governance.handoff.*")
+    swept(admin)
+    bear(admin, 1, 3)
+    hand_off(admin)
+    assert (one(admin, "SELECT sum(many) FROM governance_untold"), signals(admin)) == ((3,), [])
+    admin.execute("DELETE FROM governance_candidate_state WHERE candidate_key = 'things:T-2'")
+    bear(admin, 4, 4)
+    tried = again(admin, handoff_intake.NAME, "birth_registry", dry=True)
+    assert (tried.written, tried.signals, signals(admin)) == (2, 1, [])
+    done = again(admin, handoff_intake.NAME, "birth_registry")
+    assert (done.written, done.signals, len(signals(admin))) == (2, 1, 4)
 
 
 def test_changes_without_a_time_of_their_own_are_read_again_and_none_fails(logins: Logins) -> None:

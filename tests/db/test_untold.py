@@ -12,7 +12,7 @@ from oneroof.db import Connection, one, queries
 from oneroof.lease import claim, executor_name, release
 from oneroof.workers import handoff_intake
 from oneroof.workers.handoff_intake import HandoffIntake
-from telling import bear, signals, swept
+from telling import bear, hand_off, signals, swept
 
 TELL = "SELECT gov_untold_tell('birth_registry', 1, false)"
 SEND = "SELECT gov_untold_send('birth_registry', 'birth_registry', ARRAY(SELECT untold_id FROM governance_untold))"
@@ -30,15 +30,6 @@ WRITTEN = (
     " g.payload, g.held_batch FROM event_outbox AS o JOIN governance_event AS g ON g.event_id = o.id"
     " WHERE o.event_domain = 'governance' AND o.event_stream = 'governance.handoff' ORDER BY o.created_at"
 )
-
-
-def hand_off(admin: Connection) -> None:
-    """What was written to the births is marked, and nothing told."""
-    held = claim(admin, executor_name(handoff_intake.NAME, "birth_registry"), instance="here", ttl=3600)
-    intake = HandoffIntake(admin, judging.births(admin), held, sweep_interval=0)
-    while intake.windows_closed < 2:
-        intake.run_once()
-    release(admin, held)
 
 
 def ready(logins: Logins) -> Connection:
