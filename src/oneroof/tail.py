@@ -211,10 +211,12 @@ def tid_count(source: Source, bounds: Bounds) -> sql.Composed:
     return sql.SQL("SELECT count(*) FROM {} AS s WHERE {} AND {}").format(source.table, TIDS, in_window(bounds))
 
 
-def fast_rows(source: Source, bounds: Bounds, stretch: Range, *, bare: bool = False) -> sql.Composed:
+def fast_rows(
+    source: Source, bounds: Bounds, stretch: Range, *, bare: bool = False, of_others: bool = False
+) -> sql.Composed:
     """The newest rows by their timestamp, from %(since)s or behind a stretch's beginning on, but for those written by
-    %(done)s, all of whose rows are applied. What oneroof wrote itself waits for the frontier, who counts it; and what
-    claims to be of the future the frontier finds.
+    %(done)s, all of whose rows are applied; of others alone, if what oneroof wrote itself can wait for the frontier,
+    who counts it. What claims to be of the future the frontier finds.
     """
     assert source.timestamp_column is not None
     column = named(source.timestamp_column)
@@ -223,9 +225,9 @@ def fast_rows(source: Source, bounds: Bounds, stretch: Range, *, bare: bool = Fa
     )
     order = sql.SQL("ORDER BY {}").format(sql.SQL(", ").join([column, *map(named, source.key_columns)]))
     others = sql.SQL("s.xmin NOT IN (SELECT x FROM unnest(%(done)s::xid[]) AS x)")
-    foreign = sql.SQL("NOT {}").format(is_own(source))
+    foreign = [sql.SQL("NOT {}").format(is_own(source))] if of_others else []
     where = sql.SQL(" AND ").join(
-        [recent, _stretch(source, stretch), in_window(bounds), others, foreign, _unseen(source)]
+        [recent, _stretch(source, stretch), in_window(bounds), others, *foreign, _unseen(source)]
     )
     return rows(source, where=where, order=order, bare=bare)
 

@@ -54,9 +54,10 @@ T = TypeVar("T")
 @dataclass(slots=True)
 class HandoffIntake:
     """The intake of one source by one instance. `sweep_interval` is how long the frontier may rest; `at_once` means
-    that the first window does not wait for it; `pressed` that somebody with news waits for the turn to end, and
-    `is_hot` that it is this one; `hurried` that what was handed off is told at once. `has_news` says whether the last
-    turn met any: what the walk finds was not waited for; `calm` for how many seconds there can be none.
+    that the first window does not wait for it, and that what oneroof wrote itself is counted as it comes; `pressed`
+    that somebody with news waits for the turn to end, and `is_hot` that it is this one; `hurried` that what was handed
+    off is told at once. `has_news` says whether the last turn met any: what the walk finds was not waited for, and what
+    oneroof wrote itself is none; `calm` for how many seconds there can be none.
     """
 
     connection: Connection
@@ -94,7 +95,7 @@ class HandoffIntake:
 
     def __post_init__(self) -> None:
         self._width = Width(most=self.batch)
-        self._glance = Glance(passes_over=self.source.own_column is not None)
+        self._glance = Glance(passes_over=self.source.own_column is not None and not self.at_once)
         self._retries = Retries(NAME, self.source, self.name, Width(most=self.batch), anew=False)
 
     @property
@@ -186,7 +187,7 @@ class HandoffIntake:
             self._open(here, horizon, phase="incremental", full=False)
         if applied is None or applied.read == 0:
             return MOVED if pruned or (self._window and not here.window_horizon) else NOTHING
-        self.has_news = True
+        self.has_news = applied.read > applied.own
         return Step(seen=applied.read, written=applied.written, idle=False)
 
     def _is_still(self, here: Cursor, horizon: Horizon) -> bool:
@@ -261,7 +262,9 @@ class HandoffIntake:
             stretch.shape,
             bare,
             self._are_births,
-            compose=lambda: self._effect(tail.fast_rows(self.source, bounds, stretch, bare=bare), bare),
+            compose=lambda: self._effect(
+                tail.fast_rows(self.source, bounds, stretch, bare=bare, of_others=not self.at_once), bare
+            ),
         )
         done = self._apply(here, statement, given, poison=poison, at=here.window_at, full=False)
         mark = None

@@ -2,10 +2,10 @@
 INSERT INTO public.governance_candidate_state AS c
   (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, grain, input_quality_state, dirty,
    dirty_reason, dirtied_at, source_snapshot_ref)
-SELECT DISTINCT ON (candidate_key) candidate_key, %(ruleset)s, group_key, %(scope)s, source_key, source_version, facts_hash, grain,
-       {input}, true, 'object_born', (SELECT public.gov_now()),
+SELECT DISTINCT ON (b.candidate_key) b.candidate_key, %(ruleset)s, b.group_key, %(scope)s, b.source_key, b.source_version, b.facts_hash,
+       b.grain, {input}, true, 'object_born', (SELECT public.gov_now()),
        (SELECT max(s.snapshot_ref)::text FROM public.governance_snapshot AS s WHERE s.source_name = %(scope)s)
-FROM batch WHERE NOT own ORDER BY candidate_key, ts, place
+FROM batch AS b LEFT JOIN sets AS g ON g.facts_hash = b.facts_hash WHERE NOT b.own ORDER BY b.candidate_key, b.ts, b.place
 {upsert}
 RETURNING c.candidate_key, c.source_key, c.change_number, c.group_key, c.facts_hash
 
@@ -14,27 +14,31 @@ RETURNING c.candidate_key, c.source_key, c.change_number, c.group_key, c.facts_h
 INSERT INTO public.governance_candidate_state
   (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, grain, input_quality_state, dirty,
    dirty_reason, dirtied_at, source_snapshot_ref)
-SELECT candidate_key, %(ruleset)s, group_key, %(scope)s, source_key, source_version, facts_hash, grain, {input}, true, 'object_born',
+SELECT b.candidate_key, %(ruleset)s, b.group_key, %(scope)s, b.source_key, b.source_version, b.facts_hash, b.grain, {input}, true, 'object_born',
        (SELECT public.gov_now()), (SELECT max(s.snapshot_ref)::text FROM public.governance_snapshot AS s WHERE s.source_name = %(scope)s)
-FROM batch WHERE NOT own
+FROM batch AS b LEFT JOIN sets AS g ON g.facts_hash = b.facts_hash WHERE NOT b.own
 RETURNING candidate_key, source_key, change_number, group_key, facts_hash
 
 -- input --
 -- The state of the input, where its facts were judged before and nothing is known of the object alone; else the gate finds out.
-coalesce((SELECT f.input_state FROM public.governance_fact_set AS f
-          WHERE f.source_name = %(scope)s AND f.facts_hash = batch.facts_hash AND NOT f.is_dirty
-            AND NOT EXISTS (SELECT FROM public.governance_object AS o WHERE o.candidate_key = batch.candidate_key)), 'pending')
+CASE WHEN g.input_state IS NULL OR EXISTS (SELECT FROM public.governance_object AS o WHERE o.candidate_key = b.candidate_key) THEN 'pending'
+     ELSE g.input_state END
 
 -- object --
 -- Every object that was written is to be told of, and that is written down in the transaction that wrote it. Of which kind a change is
 -- depends on the facts alone, of which there are few.
-written AS ({written}),
+sets AS MATERIALIZED (
+  SELECT d.*, f.input_state
+  FROM (SELECT DISTINCT ON (b.facts_hash) b.facts_hash, b.parts, b.group_key FROM batch AS b WHERE NOT b.own ORDER BY b.facts_hash) AS d
+  LEFT JOIN LATERAL (SELECT s.input_state FROM public.governance_fact_set AS s
+                     WHERE s.source_name = %(scope)s AND s.facts_hash = d.facts_hash AND NOT s.is_dirty LIMIT 1) AS f ON true
+), written AS ({written}),
 kinds AS MATERIALIZED (
   SELECT n.*, row_number() OVER () AS place
   FROM (SELECT d.facts_hash, d.born, {kind} AS class, {system} AS system, {actor} AS actor, g.group_key,
                public.gov_handoff_kind(%(scope)s::text, jsonb_object({names}::text[], g.parts), d.born) AS kind
         FROM (SELECT DISTINCT w.facts_hash, w.change_number = 1 AS born FROM written AS w) AS d
-        JOIN (SELECT DISTINCT ON (b.facts_hash) b.facts_hash, b.parts, b.group_key FROM batch AS b) AS g ON g.facts_hash = d.facts_hash) AS n
+        JOIN sets AS g ON g.facts_hash = d.facts_hash) AS n
   WHERE n.kind IS NOT NULL
 ), untold AS (
   INSERT INTO public.governance_untold (source_name, many, kinds, classes, groups, systems, actors, places, keys, numbers, refs, times)
