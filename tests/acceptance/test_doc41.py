@@ -15,6 +15,7 @@ from by_hand import set_policy
 from logins import Logins
 from oneroof.db import Connection, one
 from oneroof.estate.live import live
+from telling import bear
 
 pytestmark = pytest.mark.slow
 
@@ -44,14 +45,6 @@ def people(logins: Logins) -> Logins:
 def run(people: Logins, *workers: str) -> None:
     done = command("run", *workers, "--until-idle", dsn=people.dsn)
     assert done.code == 0, done.err
-
-
-def bear(admin: Connection, first: int, last: int) -> None:
-    admin.execute(
-        "INSERT INTO birth_registry (collection_name, entity_code, born_at) SELECT 'things', 'T-' || n, now()"
-        " FROM generate_series(%s::int, %s::int) AS n",
-        (first, last),
-    )
 
 
 def told(admin: Connection, kind: str = BORN) -> int:
