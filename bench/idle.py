@@ -11,7 +11,7 @@ from oneroof.supervisor import NAMES
 
 SECONDS = 20.0
 # Long enough for the first windows to close and the lanes to have grown quiet.
-CALM = 6.0
+CALM = 15.0
 
 
 def run(trial: Trial) -> list[Figure]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from psycopg import sql
 
-from oneroof.db import Connection, queries
+from oneroof.db import Connection, execute, queries
 from oneroof.source import Source
 
 # What nobody has judged yet is undecided, under no ruleset.
@@ -82,12 +82,12 @@ def effective(rows: sql.Composed, effects: sql.Composable, *, counts: sql.Compos
 
 def put(connection: Connection, source: Source, statement: bytes, parameters: dict[str, Any]) -> int:
     """Run a seeding or reseeding statement; rows written or changed."""
-    return connection.execute(statement, _given(source, parameters)).rowcount
+    return execute(connection, statement, _given(source, parameters)).rowcount
 
 
 def apply(connection: Connection, source: Source, statement: bytes, parameters: dict[str, Any]) -> Applied:
     """Run an applying or staging statement."""
-    row = connection.execute(statement, _given(source, parameters)).fetchone()
+    row = execute(connection, statement, _given(source, parameters)).fetchone()
     assert row is not None
     return Applied(*row)
 

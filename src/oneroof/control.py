@@ -1,5 +1,5 @@
 """Control: whether a worker may work at this moment, asked before every batch, looked up at most ten times a second, or
-twice where nobody has any work.
+once where nobody has any work.
 
 The gate, the pause and the policies are rows; the load is what the server shows. One look serves all lanes of a
 process. A worker works, waits for calmer times or rests until its hours (both keep the lease and tick), or leaves
@@ -21,11 +21,13 @@ from oneroof.guard import Guard, Load
 from oneroof.policy import Policy
 
 GATE = "governance.workers_enabled"
-# How old what is known of gate and load may be, while there is work and while there is none.
-FRESH, CALM = 0.1, 0.5
-POLICY_FRESH = 1.0
+# How old what is known of gate and load may be, and of the policies, while there is work and while there is none.
+FRESH, CALM = 0.1, 1.0
+POLICY_FRESH, POLICY_CALM = 1.0, 2.0
 # For how long a source counts as pressed after it was, and for how long others wait for it at most.
 PRESSED, LONGEST = 0.25, 60.0
+# For how long a source counts as led after it was.
+LED = 3.0
 Word = Literal["work", "wait", "rest", "leave"]
 
 
@@ -50,6 +52,7 @@ class Control:
     _guards: defaultdict[str, Guard] = field(default_factory=lambda: defaultdict(Guard), init=False)
     _load: Load = field(default=Load(lock_waits=0, replication_lag=None), init=False)
     _met: dict[str, float] = field(default_factory=dict, init=False)
+    _led: dict[str, float] = field(default_factory=dict, init=False)
     _pressed: dict[str, tuple[float, float]] = field(default_factory=dict, init=False)
     _worked: float = field(default_factory=time.monotonic, init=False)
     _looked: float = field(default=0.0, init=False)
@@ -71,10 +74,11 @@ class Control:
 
     def _refresh(self, connection: Connection) -> None:
         now = time.monotonic()
-        if now - self._looked >= (FRESH if now - self._worked < 1 else CALM):
+        calm = now - self._worked >= 1
+        if now - self._looked >= (CALM if calm else FRESH):
             self._look(connection)
             self._looked = now
-        if now - self._read >= POLICY_FRESH:
+        if now - self._read >= (POLICY_CALM if calm else POLICY_FRESH):
             self.policies = policy.read(connection)
             self._read = now
 
@@ -94,6 +98,14 @@ class Control:
     def free_at(self, worker: str) -> float:
         """When a worker may take more."""
         return self._free_at.get(worker, 0.0) if self.policies[worker].rows_per_second else 0.0
+
+    def lead(self, source: str) -> None:
+        """The intake of a source runs here: what there is to do for others comes from it."""
+        self._led[source] = time.monotonic()
+
+    def is_led(self, source: str) -> bool:
+        """Whether it did a moment ago."""
+        return time.monotonic() - self._led.get(source, float("-inf")) < LED
 
     def meet(self, source: str) -> None:
         """There was news of a source."""

@@ -8,6 +8,7 @@ the frontier to a horizon H fixed at its start; `window_at` is where in it to go
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -57,11 +58,14 @@ class Horizon:
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """The files that a source's rows lie in: blocks of the longest, the tables, and a mark that a rewrite changes."""
+    """The files that a source's rows lie in: blocks of the longest, the tables, and a mark that a rewrite changes; and
+    the writes that the server has counted, if it counts.
+    """
 
     blocks: int
     leaves: list[int]
     files: str
+    written: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +97,12 @@ def read_ground(connection: Connection, source: Source) -> Ground:
     return found
 
 
-def reading(*, worker: str, source: str, overlap: str | None = None) -> sql.Composed:
+@lru_cache(maxsize=200)
+def reading(*, worker: str, source: str, overlap: str | None = None) -> bytes:
     """The statement that reads the cursor, and makes it if it is the first time; with when the oldest transaction began
     that may still write, if an overlap is given.
     """
-    return sql.SQL(queries("cursor")["read"]).format(worker=worker, source=source, overlap=overlap)
+    return sql.SQL(queries("cursor")["read"]).format(worker=worker, source=source, overlap=overlap).as_bytes(None)
 
 
 def read(answer: Answer) -> Cursor:
@@ -151,19 +156,17 @@ def advance(
 ) -> None:
     """Move on inside the window; a watermark, if given, moves up and never down. It is the last word of a batch."""
     text, key = watermark or (None, None)
-    say_last(
-        connection,
-        sql.SQL(queries("cursor")["advance"]).format(
-            worker=cursor.worker_name,
-            source=cursor.source_name,
-            at=_json(at),
-            seen=seen,
-            written=written,
-            text=text,
-            key=key,
-            summary=Jsonb(summary),
-        ),
+    moved = sql.SQL(queries("cursor")["advance"]).format(
+        worker=cursor.worker_name,
+        source=cursor.source_name,
+        at=_json(at),
+        seen=seen,
+        written=written,
+        text=text,
+        key=key,
+        summary=Jsonb(summary),
     )
+    say_last(connection, moved.as_bytes(None))
 
 
 def place(

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -35,9 +35,10 @@ PREPARED_MOST = 500
 
 Connection = psycopg.Connection[TupleRow]
 Answer = psycopg.Cursor[TupleRow]
-_COMMIT = sql.SQL("COMMIT")
+_COMMIT = b"COMMIT"
 # What the transaction under way on a connection has still to say before its COMMIT.
-_last_words: WeakKeyDictionary[Connection, sql.Composed] = WeakKeyDictionary()
+_last_words: WeakKeyDictionary[Connection, bytes] = WeakKeyDictionary()
+_PARAMETER = re.compile(rb"%(?:\((?P<name>\w+)\)s|%)")
 _NAME = re.compile(r"^-- (?P<name>[a-z_]+) --$(?P<body>.*?)(?=^-- [a-z_]+ --$|\Z)", re.MULTILINE | re.DOTALL)
 
 
@@ -137,7 +138,7 @@ def transaction(
     lock_timeout: float | None = None,
     search_path: str = "pg_catalog, pg_temp",
     settings: Mapping[str, str] | None = None,
-    first: sql.Composed | None = None,
+    first: bytes | None = None,
     one_snapshot: bool | str = False,
 ) -> Iterator[Answer]:
     """One transaction with its role and limits; a failure leaves nothing and says what was being done. What it has to
@@ -158,13 +159,13 @@ def transaction(
     words |= settings or {}
     if role is not None:
         words["role"] = role
-    opening = sql.SQL("; ").join([_settings(tuple(words.items())), *([] if first is None else [first])])
+    opening = b"; ".join([_settings(tuple(words.items())), *([] if first is None else [first])])
     with saying(doing), _committing(connection, opening, one_snapshot=one_snapshot) as answer:
         yield answer
 
 
 @contextmanager
-def _committing(connection: Connection, opening: sql.Composed, *, one_snapshot: bool | str) -> Iterator[Answer]:
+def _committing(connection: Connection, opening: bytes, *, one_snapshot: bool | str) -> Iterator[Answer]:
     """A transaction that begins with these words, in one message; inside another one a part of it."""
     if connection.info.transaction_status != TransactionStatus.IDLE:
         if one_snapshot:
@@ -178,7 +179,7 @@ def _committing(connection: Connection, opening: sql.Composed, *, one_snapshot: 
             _last_words.pop(connection, None)
         return
     try:
-        yield connection.execute(sql.SQL("; ").join([*_beginning(one_snapshot), opening]), prepare=False)
+        yield connection.execute(b"; ".join([*_beginning(one_snapshot), opening]), prepare=False)
         ended = connection.execute(_closing(connection), prepare=False)
         while ended.nextset():
             pass
@@ -193,16 +194,16 @@ def _committing(connection: Connection, opening: sql.Composed, *, one_snapshot: 
         raise Wrong("the transaction had failed, and nothing of it was kept")
 
 
-def _beginning(one_snapshot: bool | str) -> list[sql.Composable]:
+def _beginning(one_snapshot: bool | str) -> list[bytes]:
     if not one_snapshot:
-        return [sql.SQL("BEGIN")]
-    begin = sql.SQL("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        return [b"BEGIN"]
+    begin = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
     if isinstance(one_snapshot, str):
-        return [begin, sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(one_snapshot))]
+        return [begin, sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(one_snapshot)).as_bytes(None)]
     return [begin]
 
 
-def say_last(connection: Connection, statement: sql.Composed) -> None:
+def say_last(connection: Connection, statement: bytes) -> None:
     """Keep a statement for the end of the transaction, where it goes in one message with COMMIT; if it fails, so does
     that.
     """
@@ -217,18 +218,36 @@ def say_now(connection: Connection) -> None:
         connection.execute(kept, prepare=False)
 
 
-def _closing(connection: Connection) -> sql.SQL | sql.Composed:
+def _closing(connection: Connection) -> bytes:
     kept = _last_words.pop(connection, None)
-    return _COMMIT if kept is None else sql.SQL("; ").join([kept, _COMMIT])
+    return _COMMIT if kept is None else b"; ".join([kept, _COMMIT])
 
 
 @cache
-def _settings(words: tuple[tuple[str, str], ...]) -> sql.SQL:
+def _settings(words: tuple[tuple[str, str], ...]) -> bytes:
     calls = [
         sql.SQL("pg_catalog.set_config({}, {}, true)").format(sql.Literal(name), sql.Literal(value))
         for name, value in words
     ]
-    return sql.SQL(sql.SQL("SELECT {}").format(sql.SQL(", ").join(calls)).as_string(None))
+    return sql.SQL("SELECT {}").format(sql.SQL(", ").join(calls)).as_bytes(None)
+
+
+def execute(connection: Connection, statement: bytes, parameters: Mapping[str, Any]) -> Answer:
+    """Run a statement that comes again and again; the driver would look through a long one for parameters each time."""
+    numbered, names = _numbered(statement)
+    return psycopg.RawCursor(connection).execute(numbered, [parameters[name] for name in names])
+
+
+@lru_cache(maxsize=500)
+def _numbered(statement: bytes) -> tuple[bytes, list[str]]:
+    """With the names of its parameters in the order of their numbers."""
+    names: dict[str, int] = {}
+
+    def number(found: re.Match[bytes]) -> bytes:
+        name = found["name"]
+        return b"%" if name is None else b"$%d" % names.setdefault(name.decode(), len(names) + 1)
+
+    return _PARAMETER.sub(number, statement), list(names)
 
 
 def one(connection: Connection, query: str, parameters: Any = None) -> TupleRow:

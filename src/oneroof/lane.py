@@ -1,9 +1,10 @@
 """A lane: one connection, one thread, some executors in turn, each behind a lease of its own (doc 39 §39.6).
 
 A busy executor is called again at once, a quiet one ever more rarely, down to once a second, and together with others
-that are nearly due. A lost connection is
-opened again; a full disk is waited for; an executor whose source cannot be read ticks with `warn`, leaves a finding and
-is tried again ever more rarely: sick is not dead. One whose lease is held elsewhere is left to the holder.
+that are nearly due; one that lives on what the intake brings does not look while nobody of this process does anything.
+A lost connection is opened again; a full disk is waited for; an executor whose source cannot be read ticks with `warn`,
+leaves a finding and is tried again ever more rarely: sick is not dead. One whose lease is held elsewhere is left to the
+holder.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from dataclasses import dataclass, field
 from oneroof import findings, lease, retry
 from oneroof.control import Control
 from oneroof.db import Connection, allow_preparing, leave, transaction
+from oneroof.duty import Duty
 from oneroof.errors import HeldElsewhere, OneroofError, Unavailable
 from oneroof.lease import Lease
-from oneroof.source import Source
 from oneroof.worker import Step
 from oneroof.workers.backfill_sweep import BackfillSweep
 from oneroof.workers.candidate_scan import CandidateScan
@@ -32,31 +33,15 @@ BUSY, ASIDE, BRIEF, QUIET = 0.002, 0.02, 0.1, 1.0
 # The pause grows with the time since there was news, of which it is one part in so many.
 CALMING = 4
 LONGEST_WAIT = 30.0
+# Seconds between two looks of one that follows another, when that one has brought nothing.
+FOLLOWING = 5.0
 # So many rows in one turn are more than come one by one.
 MANY = 50
 PATIENCE = 60.0
 REGRESSION = "GV410"
 WORKER = "oneroof_worker"
 Worker = BackfillSweep | HandoffIntake | HandoffTell | InputGate | CandidateScan | FullAudit
-
-
-@dataclass(frozen=True, slots=True)
-class Duty:
-    """One worker on one source, or on a range of it; or a part of its work that has a lane of its own."""
-
-    worker: str
-    source: Source
-    scope: str
-    part: str | None = None
-
-    @property
-    def is_range(self) -> bool:
-        return self.scope != self.source.source_name
-
-    @property
-    def executor(self) -> str:
-        name = lease.executor_name(self.worker, self.scope)
-        return name if self.part is None else f"{name}/{self.part}"
+FOLLOWERS = HandoffTell | InputGate | CandidateScan
 
 
 @dataclass(slots=True)
@@ -75,6 +60,7 @@ class Executor:
     pause: float = 0.0
     worked: float = field(default_factory=time.monotonic)
     ticked: float = 0.0
+    looked: float = 0.0
     # The activity of all lanes when this one was last found to have nothing to do; None if it had.
     idle_at: int | None = None
 
@@ -218,6 +204,10 @@ class Lane:
         if now < executor.not_before - executor.pause / CALMING:
             self._tick(connection, executor)
             return
+        if self._is_still(executor, now):
+            self._tick(connection, executor)
+            executor.not_before = now + QUIET
+            return
         asked = self.control.ask(connection, worker)
         if asked.word == "leave":
             self._say(executor, asked.why)
@@ -236,6 +226,14 @@ class Lane:
             executor.idle_at = None
         else:
             self._work(connection, executor)
+
+    def _is_still(self, executor: Executor, now: float) -> bool:
+        """Whether nothing was done in this process since a follower had nothing to do; but time also brings work."""
+        running, scope = executor.running, executor.duty.scope
+        if not (self.endless and isinstance(running, FOLLOWERS) and self.control.is_led(scope)):
+            return False
+        longest = min(FOLLOWING, running.sweep_interval) if isinstance(running, CandidateScan) else FOLLOWING
+        return executor.idle_at == self._mark and now - executor.looked < longest
 
     def _has_range(self, executor: Executor) -> bool:
         """A lane sweeps one range at a time, and leaves the others to whoever is free."""
@@ -259,8 +257,10 @@ class Lane:
                 raise
             self._sicken(connection, executor, error)
             return
-        self._lost_since, executor.ticked = None, now
+        self._lost_since, executor.ticked, executor.looked = None, now, now
         self.control.note(worker, failed=False)
+        if isinstance(running, HandoffIntake):
+            self.control.lead(executor.duty.scope)
         self._recover(connection, executor)
         if step.idle:
             self._later(executor, idle=True)
@@ -291,9 +291,12 @@ class Lane:
         """Nothing to do for now: longer each time."""
         now = time.monotonic()
         executor.pause = max(BUSY, min(QUIET if self.endless else BRIEF, (now - executor.worked) / CALMING))
-        if self.endless and isinstance(executor.running, HandoffIntake | BackfillSweep | FullAudit):
-            executor.pause = max(executor.pause, executor.running.calm)
         executor.not_before = now + executor.pause
+        if self.endless and isinstance(executor.running, HandoffIntake | BackfillSweep | FullAudit):
+            # Before that there would be nothing for it to do, also if others are due.
+            calm = now + executor.running.calm
+            if calm > executor.not_before:
+                executor.not_before, executor.pause = calm, 0.0
         executor.idle_at = self._mark if idle else None
 
     def _started(self, connection: Connection, executor: Executor) -> Worker:

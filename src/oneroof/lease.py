@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass
+from functools import lru_cache
 
 from psycopg import sql
 
@@ -48,9 +49,11 @@ def claim(connection: Connection, executor: str, *, instance: str, ttl: float = 
     return lease
 
 
-def fence(lease: Lease, *, status: str = "ok") -> sql.Composed:
+@lru_cache(maxsize=200)
+def fence(lease: Lease, *, status: str = "ok") -> bytes:
     """What a transaction has to say first; it fails as held elsewhere if the lease is not ours."""
-    return sql.SQL(queries("lease")["hold"]).format(executor=lease.executor, owner=lease.owner, status=status)
+    hold = sql.SQL(queries("lease")["hold"])
+    return hold.format(executor=lease.executor, owner=lease.owner, status=status).as_bytes(None)
 
 
 def release(connection: Connection, lease: Lease) -> bool:

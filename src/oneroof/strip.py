@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from oneroof import tail
-from oneroof.db import Connection
+from oneroof.db import Connection, execute
 from oneroof.tail import SLOTS, Bounds
 from oneroof.width import Width
 
@@ -47,7 +47,7 @@ def is_still(connection: Connection, counting: bytes, bounds: Bounds, *, blocks:
     whole = Piece(first=0, last=blocks * SLOTS, rows=0)
     if blocks > SMALL:
         return False
-    row = connection.execute(counting, {**bounds.parameters(), **whole.parameters()}).fetchone()
+    row = execute(connection, counting, {**bounds.parameters(), **whole.parameters()}).fetchone()
     return row is not None and row[0] == 0
 
 
@@ -57,7 +57,7 @@ def next_piece(
     """The next piece of a walk, narrowed until it holds no more than a batch, or a single ctid."""
     while True:
         piece = Piece(first=first, last=min(first + wide.now, end), rows=0)
-        row = connection.execute(counting, {**bounds.parameters(), **piece.parameters()}).fetchone()
+        row = execute(connection, counting, {**bounds.parameters(), **piece.parameters()}).fetchone()
         assert row is not None
         span = piece.last - piece.first
         if row[0] <= batch or span <= 1:

@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from psycopg import sql
-
 from oneroof import cursor, lease, retry
 from oneroof.cursor import Cursor
 from oneroof.db import Connection, transaction
@@ -103,7 +101,7 @@ def fenced(
         **dict.fromkeys((without or "").split(), "off"),
         "idle_in_transaction_session_timeout": f"{int(held.ttl * 500)}ms",
     }
-    first = sql.SQL("; ").join([lease.fence(held), cursor.reading(worker=worker, source=source, overlap=overlap)])
+    first = b"; ".join([lease.fence(held), cursor.reading(worker=worker, source=source, overlap=overlap)])
     for attempt in range(1, ATTEMPTS + 1):
         try:
             with transaction(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC
+from time import monotonic, sleep
 
 from psycopg import sql
 
@@ -188,3 +189,39 @@ def test_until_idle_does_not_rest_on_a_window_that_somebody_else_had_opened(admi
     admin.execute("UPDATE birth_registry SET status = 'changed' WHERE id = 7")
     inventory.until_idle(HandoffIntake(admin, intake.source, intake.lease, at_once=True))
     assert one(admin, "SELECT dirty FROM governance_candidate_state WHERE source_key = '7'") == (True,)
+
+
+def test_a_pass_waits_while_nothing_is_written_and_what_is_not_counted_is_found_all_the_same(
+    admin: Connection, installed_database: str
+) -> None:
+    """By the server's counters a table rests; a back-dated row ends the rest, counted or not."""
+    interval = 0.5
+    inventory.settle(admin)
+    intake = swept(admin)
+    one_pass(intake)
+    admin.execute("SELECT pg_stat_force_next_flush()")
+    intake = HandoffIntake(admin, intake.source, intake.lease, sweep_interval=interval)
+    while not intake.windows_closed:
+        intake.run_once()
+    ended = monotonic() + 2 * interval
+    while monotonic() < ended:
+        assert intake.run_once().idle
+        sleep(interval / 10)
+    assert intake.windows_closed == 1
+
+    back_dated = "INSERT INTO birth_registry (collection_name, entity_code, born_at) VALUES ('old', %s, '2020-01-01')"
+    admin.execute(back_dated, ("counted",))
+    admin.execute("SELECT pg_stat_force_next_flush()")
+    ended = monotonic() + 4 * interval
+    while one(admin, HAVE, ("old:counted",)) != (1,) and monotonic() < ended:
+        intake.run_once()
+    assert one(admin, HAVE, ("old:counted",)) == (1,)
+
+    with connect(installed_database) as host:
+        host.execute("SET track_counts = off")
+        host.execute(back_dated, ("uncounted",))
+    ended = monotonic() + 60
+    while one(admin, HAVE, ("old:uncounted",)) != (1,) and monotonic() < ended:
+        intake.run_once()
+    assert one(admin, HAVE, ("old:uncounted",)) == (1,)
+    assert one(admin, SEEN, ("birth_registry",)) == (2,)

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from psycopg import errors as pg
 from psycopg import sql
 
 from oneroof import batch, cursor, handoff, strip, tail
@@ -23,9 +22,11 @@ from oneroof.db import Connection, one, queries
 from oneroof.errors import OneroofError
 from oneroof.known import Glance, Known
 from oneroof.lease import Lease
+from oneroof.lull import Lull
 from oneroof.retries import Retries
 from oneroof.retry import describe
 from oneroof.source import INVENTORY, REGISTER, Source
+from oneroof.streak import Streak
 from oneroof.tail import DATED, FARTHEST, SLOTS, Bounds, Range
 from oneroof.width import Width
 from oneroof.worker import MOVED, NOTHING, Run, Step, fenced, isolating
@@ -35,8 +36,6 @@ BATCH = 5_000
 SWEEP_INTERVAL = 10.0
 # A pass may take one part in so many of the time, however long the table is.
 SHARE = 20
-# After so many rows in a row that were all new, the next are believed to be births.
-MANY = 500
 # Pages of the walk, and rows of them, between two looks at the newest rows while there are any.
 BUSY_PAGES = 128
 BUSY_ROWS = 500
@@ -83,19 +82,20 @@ class HandoffIntake:
     _is_ours: bool = field(default=False, init=False)
     _has_due: bool = field(default=False, init=False)
     _has_untold: bool = field(default=False, init=False)
-    _are_births: bool = field(default=False, init=False)
-    _births: int = field(default=0, init=False)
+    _streak: Streak = field(default_factory=Streak, init=False)
     _pruned: Pruned | None = field(default_factory=Pruned, init=False)
     _turn: int = field(default=0, init=False)
     _batches: int = field(default=0, init=False)
     _pass_seconds: float = field(default=0.0, init=False)
     _glance: Glance = field(init=False)
+    _lull: Lull = field(init=False)
     # The latest xid that is remembered.
     _remembered: int | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self._width = Width(most=self.batch)
         self._glance = Glance(passes_over=self.source.own_column is not None and not self.at_once)
+        self._lull = Lull(self.sweep_interval)
         self._retries = Retries(NAME, self.source, self.name, Width(most=self.batch), anew=False)
 
     @property
@@ -131,27 +131,16 @@ class HandoffIntake:
     def _newest_rows(self) -> Step:
         return isolating(
             self._width,
-            lambda: self._hoping(self._fast, overlap=self._overlap),
+            lambda: self._streak.hoping(lambda: self._fenced(self._fast, overlap=self._overlap)),
             lambda e: self._fenced(lambda here: self._fast(here, e), overlap=self._overlap),
         )
 
     def _piece(self) -> Step:
         return isolating(
             self._pages,
-            lambda: self._hoping(self._frontier),
+            lambda: self._streak.hoping(lambda: self._fenced(self._frontier)),
             lambda e: self._fenced(lambda here: self._frontier(here, e)),
         )
-
-    def _hoping(self, piece: Callable[[Cursor], Step], *, overlap: str | None = None) -> Step:
-        """Among births a plain insert is tried first; a key that is there makes it an upsert."""
-        if self._are_births:
-            try:
-                return self._fenced(piece, overlap=overlap)
-            except OneroofError as error:
-                if not isinstance(error.__cause__, pg.UniqueViolation):
-                    raise
-                self._are_births, self._births = False, 0
-        return self._fenced(piece, overlap=overlap)
 
     def _fenced(self, piece: Callable[[Cursor], T], *, overlap: str | None = None) -> T:
         def drafted(here: Cursor) -> T:
@@ -191,15 +180,19 @@ class HandoffIntake:
         return Step(seen=applied.read, written=applied.written, idle=False)
 
     def _is_still(self, here: Cursor, horizon: Horizon) -> bool:
-        """A small table without a fast lane, in which nothing is new, is passed over at once."""
+        """A small table without a fast lane, in which nothing is new, is passed over at once; where nothing was
+        written, a pass can wait for a while.
+        """
+        ground = cursor.read_ground(self.connection, self.source)
         bounds = Bounds(frontier=here.frontier, horizon=None)
         counting = self._statements.get("count", bounds.shape, compose=lambda: tail.tid_count(self.source, bounds))
-        ground = None if self._is_fast else cursor.read_ground(self.connection, self.source)
-        known = ground is not None and ground.leaves == here.metadata.get("leaves")
-        if not (ground and known and strip.is_still(self.connection, counting, bounds, blocks=ground.blocks)):
+        known = not self._is_fast and ground.leaves == here.metadata.get("leaves")
+        if known and strip.is_still(self.connection, counting, bounds, blocks=ground.blocks):
+            cursor.pass_over(self.connection, here, horizon)
+            self._pruned, self.windows_closed = Pruned(), self.windows_closed + 1
+        elif not self._lull.lasts(ground, rested=here.rested):
             return False
-        cursor.pass_over(self.connection, here, horizon)
-        self._pruned, self.windows_closed = Pruned(), self.windows_closed + 1
+        self.calm = 0.0 if self._is_fast else self.sweep_interval
         return True
 
     def _prune(self, here: Cursor) -> bool:
@@ -233,6 +226,7 @@ class HandoffIntake:
         fresh = sorted(set(ground.leaves) - set(here.metadata.get("leaves", ground.leaves)))
         at = {"tid": 0, "files": ground.files, "full": full, "fresh": fresh, "past": here.watermark_text}
         metadata = {"leaves": ground.leaves}
+        self._lull.begin(ground)
         cursor.open_window(self.connection, here, horizon, phase=phase, at=at, metadata=metadata)
         self._window, self._is_ours, self._pass_seconds = True, True, 0.0
         return MOVED
@@ -261,7 +255,7 @@ class HandoffIntake:
             bounds.shape,
             stretch.shape,
             bare,
-            self._are_births,
+            self._streak.lasts(),
             compose=lambda: self._effect(
                 tail.fast_rows(self.source, bounds, stretch, bare=bare, of_others=not self.at_once), bare
             ),
@@ -333,7 +327,7 @@ class HandoffIntake:
             bare,
             full,
             here.phase,
-            self._are_births,
+            self._streak.lasts(),
             compose=lambda: self._effect(
                 tail.tid_rows(self.source, bounds, bare=bare), bare, full=full, first=here.phase == "seeding"
             ),
@@ -357,7 +351,7 @@ class HandoffIntake:
         counts = handoff.NOTHING if first else handoff.unread(self.source) if full else batch.EVERY
         if bare:
             return batch.staging(rows, counts=counts)
-        how = handoff.BORN if self._are_births else handoff.SEEN if first else None
+        how = handoff.BORN if self._streak.lasts() else handoff.SEEN if first else None
         return handoff.applying(self.source, rows, how=how, effect=self.effect, counts=counts)
 
     def _apply(
@@ -376,9 +370,7 @@ class HandoffIntake:
         done = batch.apply(self.connection, self.source, statement, given)
         self._remembered = max([self._remembered or 0, *done.xids])
         inventory = self.source.source_kind == INVENTORY and self.effect is None
-        if done.read:
-            self._births = self._births + done.read if inventory and done.written == done.read and poison is None else 0
-            self._are_births = self._births >= MANY
+        self._streak.note(done.read, born=inventory and done.written == done.read and poison is None)
         if done.read or at != here.window_at:
             # An inventory knows its rows: in a full pass those count that were written.
             counted = done.written if full and self.source.source_kind == INVENTORY else done.counted
@@ -392,6 +384,8 @@ class HandoffIntake:
     def _due(self, here: Cursor) -> bool:
         if self.at_once and not self.windows_closed:
             return True
+        if self._lull.is_known():
+            return False
         return here.rested >= max(self.sweep_interval, self._pass_seconds * SHARE if self.sweep_interval else 0)
 
     def _who(self) -> dict[str, str]:
