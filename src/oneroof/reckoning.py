@@ -294,7 +294,7 @@ def is_beyond(walk: Walk, source: Source, frontier: Frontier) -> tuple[sql.Compo
     if frontier.xid is None:
         return sql.SQL("false"), Bounds(frontier=None, horizon=None)
     given = {"relation": source.table.as_string(walk.connection)}
-    ((_, leaves, _),) = walk.rows(queries("cursor")["ground"], given)
+    ((_, leaves, *_),) = walk.rows(queries("cursor")["ground"], given)
     fresh = tuple(sorted(set(leaves).difference(frontier.leaves))) if frontier.leaves else ()
     bounds = Bounds(frontier=frontier.xid, horizon=None, fresh=fresh)
     return tail.in_window(bounds), bounds

@@ -103,7 +103,7 @@ class Walk:
         for connection in (self.connection, *self.others):
             self._ask(connection, sql.SQL("SELECT FROM {} LIMIT 0").format(table), {})
         given = {"relation": table.as_string(self.connection)}
-        ((blocks, leaves, _),) = self.rows(queries("cursor")["ground"], given)
+        ((blocks, leaves, *_),) = self.rows(queries("cursor")["ground"], given)
         pages = max(1, pages // max(1, len(leaves)))
         for block in range(0, blocks, pages):
             yield {"first": tid(block * SLOTS), "last": tid((block + pages) * SLOTS)}
