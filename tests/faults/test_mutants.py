@@ -184,7 +184,7 @@ def attached(admin: Connection, _: pytest.MonkeyPatch) -> list[str]:
 
 
 def without_the_fence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lease, "fence", lambda *_, **__: sql.SQL("SELECT {}").format(1))
+    monkeypatch.setattr(lease, "fence", lambda *_, **__: b"SELECT 1")
 
 
 def without_the_frontier(monkeypatch: pytest.MonkeyPatch) -> None:
