@@ -15,7 +15,7 @@ from psycopg import sql
 from bed import eventually
 from oneroof import lease, source
 from oneroof.db import Connection, one
-from oneroof.lane import Worker
+from oneroof.executor import Worker
 from oneroof.lease import Lease
 from oneroof.source import Source
 from oneroof.workers import backfill_sweep, handoff_intake

@@ -23,6 +23,8 @@ from oneroof.policy import Policy
 GATE = "governance.workers_enabled"
 # How old what is known of gate and load may be, and of the policies, while there is work and while there is none.
 FRESH, CALM = 0.1, 1.0
+# How many times as old for those who have news at this moment.
+PATIENCE = 2
 POLICY_FRESH, POLICY_CALM = 1.0, 2.0
 # For how long a source counts as pressed after it was, and for how long others wait for it at most.
 PRESSED, LONGEST = 0.25, 60.0
@@ -61,24 +63,24 @@ class Control:
     _looking: threading.Lock = field(default_factory=threading.Lock, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
-    def ask(self, connection: Connection, worker: str) -> Leave:
-        """May this worker work?"""
+    def ask(self, connection: Connection, worker: str, *, hot: bool = False) -> Leave:
+        """May this worker work? One that is hot leaves it to others, for a while, to look."""
         # Whoever comes while another looks makes do with what is known, so that one slow connection holds up nobody.
         if self._looking.acquire(blocking=not self.policies):
             try:
-                self._refresh(connection)
+                self._refresh(connection, patience=PATIENCE if hot else 1)
             finally:
                 self._looking.release()
         with self._lock:
             return self._judge(worker, now=time.monotonic())
 
-    def _refresh(self, connection: Connection) -> None:
+    def _refresh(self, connection: Connection, *, patience: int) -> None:
         now = time.monotonic()
         calm = now - self._worked >= 1
-        if now - self._looked >= (CALM if calm else FRESH):
+        if now - self._looked >= patience * (CALM if calm else FRESH):
             self._look(connection)
             self._looked = now
-        if now - self._read >= (POLICY_CALM if calm else POLICY_FRESH):
+        if now - self._read >= patience * (POLICY_CALM if calm else POLICY_FRESH):
             self.policies = policy.read(connection)
             self._read = now
 
@@ -128,12 +130,12 @@ class Control:
         now = time.monotonic()
         return now - last < PRESSED and now - first < LONGEST
 
-    def watch(self, connection: Connection) -> None:
-        """Look after everybody's cursors now and then, whoever of us comes first."""
+    def watch(self, connection: Connection, *, hot: bool = False) -> None:
+        """Look after everybody's cursors now and then, whoever of us comes first and has time."""
         with self._lock:
             # A gap is to be found within two TTLs, the first one and a half of which it takes to be one.
             shortest = min((rules.lease_ttl for rules in self.policies.values()), default=watch.INTERVAL)
-            if time.monotonic() - self._watched < min(watch.INTERVAL, shortest / 4):
+            if time.monotonic() - self._watched < min(watch.INTERVAL, shortest / 4) * (PATIENCE if hot else 1):
                 return
             self._watched = time.monotonic()
         watch.watch(connection)

@@ -20,16 +20,15 @@ from oneroof.control import Control
 from oneroof.db import Connection, allow_preparing, leave, transaction
 from oneroof.duty import Duty
 from oneroof.errors import HeldElsewhere, OneroofError, Unavailable
+from oneroof.executor import BRIEF, FOLLOWERS, Executor, Worker
 from oneroof.lease import Lease
 from oneroof.worker import Step
 from oneroof.workers.backfill_sweep import BackfillSweep
 from oneroof.workers.candidate_scan import CandidateScan
 from oneroof.workers.full_audit import FullAudit
 from oneroof.workers.handoff_intake import HandoffIntake
-from oneroof.workers.handoff_tell import HandoffTell
-from oneroof.workers.input_gate import InputGate
 
-BUSY, ASIDE, BRIEF, QUIET = 0.002, 0.02, 0.1, 1.0
+BUSY, ASIDE, QUIET = 0.002, 0.02, 1.0
 # The pause grows with the time since there was news, of which it is one part in so many.
 CALMING = 4
 LONGEST_WAIT = 30.0
@@ -40,33 +39,6 @@ MANY = 50
 PATIENCE = 60.0
 REGRESSION = "GV410"
 WORKER = "oneroof_worker"
-Worker = BackfillSweep | HandoffIntake | HandoffTell | InputGate | CandidateScan | FullAudit
-FOLLOWERS = HandoffTell | InputGate | CandidateScan
-
-
-@dataclass(slots=True)
-class Executor:
-    """A duty, with its lease and its worker once it has them."""
-
-    duty: Duty
-    running: Worker | None = None
-    batch: int = 0
-    held_by: str | None = None
-    held_since: float = 0.0
-    in_conflict: bool = False
-    trouble: str | None = None
-    failures: int = 0
-    not_before: float = 0.0
-    pause: float = 0.0
-    worked: float = field(default_factory=time.monotonic)
-    ticked: float = 0.0
-    looked: float = 0.0
-    # The activity of all lanes when this one was last found to have nothing to do; None if it had.
-    idle_at: int | None = None
-
-    def is_hot(self, now: float) -> bool:
-        """Whether there was news a moment ago."""
-        return now - self.worked < BRIEF
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +96,7 @@ class Lane:
             for executor in self._in_turn():
                 if not self.stop.is_set():
                     self._turn(connection, executor)
-            self.control.watch(connection)
+            self.control.watch(connection, hot=self._is_hot())
         except OneroofError as error:
             kind = retry.kind_of(error)
             if kind == retry.LOST or self._is_broken():
@@ -136,6 +108,10 @@ class Lane:
                 raise
             return False
         return True
+
+    def _is_hot(self) -> bool:
+        now = time.monotonic()
+        return any(executor.is_hot(now) for executor in self.executors)
 
     def _in_turn(self) -> Iterator[Executor]:
         """Each once, and whoever had news a moment ago again after every other one: it does not wait for them all."""
@@ -208,7 +184,7 @@ class Lane:
             self._tick(connection, executor)
             executor.not_before = now + QUIET
             return
-        asked = self.control.ask(connection, worker)
+        asked = self.control.ask(connection, worker, hot=self._is_hot())
         if asked.word == "leave":
             self._say(executor, asked.why)
             self._release(connection, executor)
@@ -244,7 +220,7 @@ class Lane:
         worker, now = executor.duty.worker, time.monotonic()
         try:
             running = self._started(connection, executor)
-            pressed = any(other.is_hot(now) for other in self.executors)
+            pressed = self._is_hot()
             if isinstance(running, HandoffIntake):
                 running.pressed, running.is_hot = pressed, executor.is_hot(now)
             step = running.run_once()

@@ -44,11 +44,14 @@ def width() -> Width:
 
 def is_still(connection: Connection, counting: bytes, bounds: Bounds, *, blocks: int) -> bool:
     """Whether a small table has no row of a window at all: one read of its headers."""
-    whole = Piece(first=0, last=blocks * SLOTS, rows=0)
-    if blocks > SMALL:
-        return False
-    row = execute(connection, counting, {**bounds.parameters(), **whole.parameters()}).fetchone()
-    return row is not None and row[0] == 0
+    return blocks <= SMALL and count(connection, counting, bounds, first=0, last=blocks * SLOTS) == 0
+
+
+def count(connection: Connection, counting: bytes, bounds: Bounds, *, first: int, last: int) -> int:
+    """Rows of a window from one ctid to another."""
+    row = execute(connection, counting, {**bounds.parameters(), **Piece(first, last, rows=0).parameters()}).fetchone()
+    assert row is not None
+    return int(row[0])
 
 
 def next_piece(
@@ -56,10 +59,8 @@ def next_piece(
 ) -> Piece:
     """The next piece of a walk, narrowed until it holds no more than a batch, or a single ctid."""
     while True:
-        piece = Piece(first=first, last=min(first + wide.now, end), rows=0)
-        row = execute(connection, counting, {**bounds.parameters(), **piece.parameters()}).fetchone()
-        assert row is not None
-        span = piece.last - piece.first
-        if row[0] <= batch or span <= 1:
-            return Piece(first=piece.first, last=piece.last, rows=row[0])
-        wide.now = max(1, span * batch // (2 * row[0]))
+        last = min(first + wide.now, end)
+        rows = count(connection, counting, bounds, first=first, last=last)
+        if rows <= batch or last - first <= 1:
+            return Piece(first=first, last=last, rows=rows)
+        wide.now = max(1, (last - first) * batch // (2 * rows))

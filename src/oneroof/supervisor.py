@@ -20,8 +20,9 @@ from oneroof.control import GATE, Control
 from oneroof.db import Connection, leave
 from oneroof.duty import Duty
 from oneroof.errors import HeldElsewhere, Refused, Usage
+from oneroof.executor import Worker
 from oneroof.gates import require_open
-from oneroof.lane import Lane, Report, Worker
+from oneroof.lane import Lane, Report
 from oneroof.lease import Lease
 from oneroof.source import INVENTORY, Source
 from oneroof.workers import backfill_sweep, candidate_scan, full_audit, handoff_intake, handoff_tell, input_gate

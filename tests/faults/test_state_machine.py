@@ -30,7 +30,7 @@ from bed import Bed, connect
 from inventory import INTAKE, POISON, SWEEP
 from oneroof import cursor, source
 from oneroof.db import Connection, one
-from oneroof.lane import Worker
+from oneroof.executor import Worker
 from oneroof.source import Source
 from oneroof.workers.backfill_sweep import BackfillSweep
 from oneroof.workers.handoff_intake import HandoffIntake

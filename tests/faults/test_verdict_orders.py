@@ -20,7 +20,7 @@ from bed import as_user, connect, set_clock
 from oneroof import approvals, exceptions, lease, owners
 from oneroof.db import Connection, one
 from oneroof.errors import OneroofError
-from oneroof.lane import Worker
+from oneroof.executor import Worker
 from oneroof.workers import backfill_sweep, candidate_scan, handoff_intake, input_gate
 from oneroof.workers.backfill_sweep import BackfillSweep
 from oneroof.workers.candidate_scan import CandidateScan

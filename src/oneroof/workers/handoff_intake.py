@@ -15,11 +15,12 @@ from typing import Any, TypeVar
 
 from psycopg import sql
 
-from oneroof import batch, cursor, handoff, strip, tail
+from oneroof import batch, cursor, handoff, strip, tail, window
 from oneroof.batch import Applied, Statements
-from oneroof.cursor import Cursor, Ground, Horizon, Pruned
+from oneroof.cursor import Cursor, Horizon
 from oneroof.db import Connection, one, queries
 from oneroof.errors import OneroofError
+from oneroof.forgetting import Forgetting
 from oneroof.known import Glance, Known
 from oneroof.lease import Lease
 from oneroof.lull import Lull
@@ -27,8 +28,9 @@ from oneroof.retries import Retries
 from oneroof.retry import describe
 from oneroof.source import INVENTORY, REGISTER, Source
 from oneroof.streak import Streak
-from oneroof.tail import DATED, FARTHEST, SLOTS, Bounds, Range
+from oneroof.tail import DATED, FARTHEST, Bounds, Range
 from oneroof.width import Width
+from oneroof.window import At
 from oneroof.worker import MOVED, NOTHING, Run, Step, fenced, isolating
 
 NAME = "gov_handoff_intake"
@@ -83,7 +85,8 @@ class HandoffIntake:
     _has_due: bool = field(default=False, init=False)
     _has_untold: bool = field(default=False, init=False)
     _streak: Streak = field(default_factory=Streak, init=False)
-    _pruned: Pruned | None = field(default_factory=Pruned, init=False)
+    _forgetting: Forgetting = field(default_factory=Forgetting, init=False)
+    _is_held_up: bool = field(default=False, init=False)
     _turn: int = field(default=0, init=False)
     _batches: int = field(default=0, init=False)
     _pass_seconds: float = field(default=0.0, init=False)
@@ -105,8 +108,10 @@ class HandoffIntake:
     def run_once(self) -> Step:
         """The newest rows, then a piece of the frontier's window if one is open, then what failed before and is due."""
         self._turn += 1
-        # While there is news a turn is short: the walk has every other one, and to itself if the news is another's.
-        walking = self._window and not (self.pressed and self._turn % 2)
+        # While there is news a turn is short: the walk has every other one where it is held up, and to itself if the
+        # news is another's.
+        is_free = not self.pressed or (self._turn % 2 == 0 and (self._is_held_up or not self.is_hot))
+        walking = self._window and is_free
         self.has_news = False
         fast = NOTHING if walking and self.pressed and not self.is_hot else self._newest_rows()
         self._batches = self._batches + 1 if fast.seen >= self._width.now else 0
@@ -170,12 +175,13 @@ class HandoffIntake:
         far = horizon.next - (here.frontier or horizon.next) > FARTHEST and not (here.window_at or {}).get("full")
         if moved or far:
             return self._open(here, horizon, phase="reconciling", full=True)
-        applied = self._newest(here, poison)
-        pruned = self._prune(here)
+        at = self._glide(here)
+        applied = self._newest(here, at, poison)
+        pruned = self._forgetting.go_on(self.connection, here, most=BUSY_PRUNE if self.pressed else PRUNE)
         if not self._window and self._due(here) and not self._is_still(here, horizon):
             self._open(here, horizon, phase="incremental", full=False)
         if applied is None or applied.read == 0:
-            return MOVED if pruned or (self._window and not here.window_horizon) else NOTHING
+            return MOVED if pruned or at != here.window_at or (self._window and not here.window_horizon) else NOTHING
         self.has_news = applied.read > applied.own
         return Step(seen=applied.read, written=applied.written, idle=False)
 
@@ -185,24 +191,15 @@ class HandoffIntake:
         """
         ground = cursor.read_ground(self.connection, self.source)
         bounds = Bounds(frontier=here.frontier, horizon=None)
-        counting = self._statements.get("count", bounds.shape, compose=lambda: tail.tid_count(self.source, bounds))
         known = not self._is_fast and ground.leaves == here.metadata.get("leaves")
-        if known and strip.is_still(self.connection, counting, bounds, blocks=ground.blocks):
+        if known and strip.is_still(self.connection, self._counting(bounds), bounds, blocks=ground.blocks):
             cursor.pass_over(self.connection, here, horizon)
-            self._pruned, self.windows_closed = Pruned(), self.windows_closed + 1
+            self._forgetting.begin(everything=False)
+            self.windows_closed += 1
         elif not self._lull.lasts(ground, rested=here.rested):
             return False
         self.calm = 0.0 if self._is_fast else self.sweep_interval
         return True
-
-    def _prune(self, here: Cursor) -> bool:
-        """A little at a time, since after a busy interval it would hold up the newest rows."""
-        if self._pruned is None or here.frontier is None:
-            return False
-        most = BUSY_PRUNE if self.pressed else PRUNE
-        done = cursor.prune(self.connection, here, behind=self._pruned, most=most)
-        self._pruned = done if done.gone == most else None
-        return done.gone > 0
 
     def _start(self, here: Cursor, horizon: Horizon) -> Step:
         """An inventory goes on from where its first sweep closed; a change log starts now, and a register when it has
@@ -222,16 +219,32 @@ class HandoffIntake:
 
     def _open(self, here: Cursor, horizon: Horizon, *, phase: str, full: bool) -> Step:
         ground = cursor.read_ground(self.connection, self.source)
-        # Of a partition that was not there before, every row is new, whatever its xid.
-        fresh = sorted(set(ground.leaves) - set(here.metadata.get("leaves", ground.leaves)))
-        at = {"tid": 0, "files": ground.files, "full": full, "fresh": fresh, "past": here.watermark_text}
-        metadata = {"leaves": ground.leaves}
+        at, metadata = window.begin(here, ground, full=full), {"leaves": ground.leaves}
         self._lull.begin(ground)
         cursor.open_window(self.connection, here, horizon, phase=phase, at=at, metadata=metadata)
-        self._window, self._is_ours, self._pass_seconds = True, True, 0.0
+        self._window, self._is_ours, self._is_held_up, self._pass_seconds = True, True, False, 0.0
         return MOVED
 
-    def _newest(self, here: Cursor, poison: OneroofError | None) -> Applied | None:
+    def _glide(self, here: Cursor) -> At | None:
+        """While there is news the walk goes on over pages where nothing is new, in the turn of the newest rows; what is
+        new there is a piece by itself.
+        """
+        at, began = here.window_at, time.monotonic()
+        if at is None or not (self.pressed and self._is_fast) or self._is_held_up:
+            return at
+        ground = cursor.read_ground(self.connection, self.source)
+        self._is_held_up = at["files"] != ground.files or window.is_over(at, ground)
+        if self._is_held_up:
+            return at
+        bounds, last = window.bounds(here, at), window.reach(at, ground, pages=BUSY_PAGES)
+        rows = strip.count(self.connection, self._counting(bounds), bounds, first=at["tid"], last=last)
+        self._is_held_up, self._pass_seconds = rows > 0, self._pass_seconds + time.monotonic() - began
+        return at if rows else {**at, "tid": last}
+
+    def _counting(self, bounds: Bounds) -> bytes:
+        return self._statements.get("count", bounds.shape, compose=lambda: tail.tid_count(self.source, bounds))
+
+    def _newest(self, here: Cursor, at: At | None, poison: OneroofError | None) -> Applied | None:
         if not self._is_fast:
             return None
         look = self._glance
@@ -260,7 +273,7 @@ class HandoffIntake:
                 tail.fast_rows(self.source, bounds, stretch, bare=bare, of_others=not self.at_once), bare
             ),
         )
-        done = self._apply(here, statement, given, poison=poison, at=here.window_at, full=False)
+        done = self._apply(here, statement, given, poison=poison, at=at, full=False)
         mark = None
         if done.read == size and done.mark_ts is not None and done.mark_key is not None:
             keys = [done.mark_key] if len(self.source.key_columns) == 1 else map(str, json.loads(done.mark_key))
@@ -293,30 +306,30 @@ class HandoffIntake:
         ground = cursor.read_ground(self.connection, self.source)
         at = here.window_at or {}
         if at["files"] != ground.files:
-            return self._again(here, at, ground)
-        if at["tid"] >= ground.blocks * SLOTS:
+            cursor.place(self.connection, here, window.anew(here, at, ground), metadata={"leaves": ground.leaves})
+            return MOVED
+        if window.is_over(at, ground):
             cursor.close_window(self.connection, here, phase="incremental")
-            self._window, self._pruned = False, Pruned()
+            self._forgetting.begin(everything=bool(at["full"] or at["fresh"]))
+            self._window = False
             # One that somebody before us had opened may have passed by what changed since.
             self.windows_closed += self._is_ours
             return MOVED
-        full = at["full"]
-        # Without an upper bound: what is at or beyond H is not proven to be all there, but what is there is work.
-        bounds = Bounds(frontier=None if full else here.frontier, horizon=None, fresh=tuple(at["fresh"]))
+        full, bounds = at["full"], window.bounds(here, at)
         # While there is news the fast lane wants its turn soon.
-        reach, most = (BUSY_PAGES, min(BUSY_ROWS, self.batch)) if self.pressed else (strip.PAGES, self.batch)
+        pages, most = (BUSY_PAGES, min(BUSY_ROWS, self.batch)) if self.pressed else (strip.PAGES, self.batch)
         piece = strip.next_piece(
             self.connection,
-            self._statements.get("count", bounds.shape, compose=lambda: tail.tid_count(self.source, bounds)),
+            self._counting(bounds),
             bounds,
             first=at["tid"],
-            end=min(ground.blocks * SLOTS, at["tid"] + reach * SLOTS),
+            end=window.reach(at, ground, pages=pages),
             wide=self._pages,
             batch=most,
         )
         at = {**at, "tid": piece.last}
         # How long a pass takes is a matter of the table, not of what there was to do.
-        self._pass_seconds += time.monotonic() - began
+        self._pass_seconds, self._is_held_up = self._pass_seconds + time.monotonic() - began, False
         if piece.rows == 0:
             cursor.place(self.connection, here, at)
             return MOVED
@@ -340,13 +353,6 @@ class HandoffIntake:
         self._glance.beyond = self._remembered
         return Step(seen=done.read, written=done.written, idle=False)
 
-    def _again(self, here: Cursor, at: dict[str, Any], ground: Ground) -> Step:
-        """The table was rewritten: rows may lie where the walk has been, so it begins anew."""
-        joined = set(ground.leaves) - set(here.metadata.get("leaves", ground.leaves))
-        at = {**at, "tid": 0, "files": ground.files, "fresh": sorted({*at["fresh"], *joined})}
-        cursor.place(self.connection, here, at, metadata={"leaves": ground.leaves})
-        return MOVED
-
     def _effect(self, rows: sql.Composed, bare: bool, *, full: bool = False, first: bool = False) -> sql.Composed:
         counts = handoff.NOTHING if first else handoff.unread(self.source) if full else batch.EVERY
         if bare:
@@ -361,7 +367,7 @@ class HandoffIntake:
         given: dict[str, Any],
         *,
         poison: OneroofError | None,
-        at: dict[str, Any] | None,
+        at: At | None,
         full: bool,
     ) -> Applied:
         failed = {} if poison is None else describe(poison)

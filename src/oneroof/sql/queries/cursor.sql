@@ -56,7 +56,6 @@ FROM (SELECT jsonb_build_object(
 WHERE c.worker_name = %(worker)s AND c.source_name = %(source)s
 
 -- prune --
--- From where the last call ended: until a vacuum comes by, what was deleted is still in the way.
 WITH gone AS (
   DELETE FROM public.governance_open_row
   WHERE ctid = ANY (ARRAY(SELECT o.ctid FROM public.governance_open_row AS o

@@ -1,0 +1,36 @@
+"""Forgetting: versions that are remembered although the frontier has passed them, a little at a time.
+
+Until a vacuum comes by, what was deleted is still in the way of whoever looks for more from the beginning. So each
+round of forgetting begins where the last one that was finished ended: nothing is remembered below the frontier of that,
+unless a window took in rows from before it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from oneroof import cursor
+from oneroof.cursor import Cursor, Pruned
+from oneroof.db import Connection
+
+
+@dataclass(slots=True)
+class Forgetting:
+    """How far one source's remembered versions are forgotten."""
+
+    _behind: Pruned | None = field(default_factory=Pruned, init=False)
+    _gone_below: int = field(default=0, init=False)
+
+    def begin(self, *, everything: bool) -> None:
+        """The frontier has moved; `everything` if what lay below it before was looked at too."""
+        self._behind = Pruned(xid=0 if everything else max(0, self._gone_below - 1))
+
+    def go_on(self, connection: Connection, here: Cursor, *, most: int) -> bool:
+        """Forget some more; whether there was any."""
+        if self._behind is None or here.frontier is None:
+            return False
+        done = cursor.prune(connection, here, behind=self._behind, most=most)
+        self._behind = done if done.gone == most else None
+        if self._behind is None:
+            self._gone_below = here.frontier
+        return done.gone > 0

@@ -1,0 +1,47 @@
+"""A window of the frontier: where its pass over the table is, as the cursor keeps it (`window_at`).
+
+A position is a ctid as a number, and holds for the files that the rows lay in when it was noted. `fresh` are partitions
+that were not there before: of those every row is new, whatever its xid. A full pass is one in which F counts for
+nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oneroof.cursor import Cursor, Ground
+from oneroof.tail import SLOTS, Bounds
+
+At = dict[str, Any]
+
+
+def begin(here: Cursor, ground: Ground, *, full: bool) -> At:
+    """At the first page."""
+    fresh = sorted(_joined(here, ground))
+    return {"tid": 0, "files": ground.files, "full": full, "fresh": fresh, "past": here.watermark_text}
+
+
+def anew(here: Cursor, at: At, ground: Ground) -> At:
+    """The table was rewritten: rows may lie where the pass has been, so it begins anew."""
+    return {**at, "tid": 0, "files": ground.files, "fresh": sorted({*at["fresh"], *_joined(here, ground)})}
+
+
+def is_over(at: At, ground: Ground) -> bool:
+    """Whether it has come to the end of the table."""
+    return bool(at["tid"] >= ground.blocks * SLOTS)
+
+
+def reach(at: At, ground: Ground, *, pages: int) -> int:
+    """The position so many pages on, or the end."""
+    return int(min(ground.blocks * SLOTS, at["tid"] + pages * SLOTS))
+
+
+def bounds(here: Cursor, at: At) -> Bounds:
+    """Which rows are of the window. Without an upper bound: what is at or beyond H is not proven to be all there, but
+    what is there is work.
+    """
+    return Bounds(frontier=None if at["full"] else here.frontier, horizon=None, fresh=tuple(at["fresh"]))
+
+
+def _joined(here: Cursor, ground: Ground) -> set[int]:
+    return set(ground.leaves) - set(here.metadata.get("leaves", ground.leaves))
