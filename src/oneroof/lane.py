@@ -57,7 +57,7 @@ class Lane:
     dial: Callable[[], Connection]
     control: Control
     instance: str
-    plan: Callable[[Connection], list[Duty]]
+    plan: Callable[..., list[Duty]]
     begin: Callable[[Connection, Duty, Lease, int], Worker]
     tell: Callable[[Report], None]
     stop: threading.Event
@@ -67,6 +67,7 @@ class Lane:
     failure: BaseException | None = field(default=None, init=False)
     idle_at: int | None = field(default=None, init=False)
     _mark: int = field(default=0, init=False)
+    _arranged: list[Duty] | None = field(default=None, init=False)
     connection: Connection | None = field(default=None, init=False)
     _lost_since: float | None = field(default=None, init=False)
 
@@ -164,7 +165,10 @@ class Lane:
 
     def _arrange(self, connection: Connection) -> None:
         """Take up new duties, and give up those that are gone or were changed."""
-        duties = {duty.executor: duty for duty in self.plan(connection)}
+        plan = self.plan(connection, hot=self._is_hot())
+        if plan is self._arranged:
+            return
+        duties = {duty.executor: duty for duty in plan}
         # Whoever takes over a sick one's duty clears its finding.
         failures: dict[str, int] = {}
         for executor in [each for each in self.executors if duties.get(each.duty.executor) != each.duty]:
@@ -174,6 +178,7 @@ class Lane:
         known = {executor.duty.executor for executor in self.executors}
         new = [(name, duty) for name, duty in duties.items() if name not in known]
         self.executors += [Executor(duty, failures=failures.get(name, 0)) for name, duty in new]
+        self._arranged = plan
 
     def _turn(self, connection: Connection, executor: Executor) -> None:
         worker, now = executor.duty.worker, time.monotonic()

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal
 
 from oneroof import ranges, watch
@@ -58,6 +59,8 @@ class Supervisor:
     _sources: list[Source] = field(default_factory=list, init=False)
     _ranges: dict[str, list[str]] = field(default_factory=dict, init=False)
     _planned: float = field(default=float("-inf"), init=False)
+    _plans: dict[tuple[str, int], list[Duty]] = field(default_factory=dict, init=False)
+    _planning: threading.Lock = field(default_factory=threading.Lock, init=False)
     _over: threading.Event = field(default_factory=threading.Event, init=False)
 
     def run(self) -> int:
@@ -129,7 +132,7 @@ class Supervisor:
                 dial=self.dial,
                 control=self._control,
                 instance=self.instance,
-                plan=lambda connection, place=place: self._plan(connection, worker, place=place, lanes=many),  # type: ignore[misc]
+                plan=partial(self._plan, worker=worker, place=place, lanes=many),
                 begin=self._begin,
                 tell=self._told,
                 stop=self._over,
@@ -139,25 +142,42 @@ class Supervisor:
             for place in range(many)
         ]
 
-    def _plan(self, connection: Connection, worker: str, *, place: int, lanes: int) -> list[Duty]:
-        """What one of a worker's lanes has to do, by what is registered now."""
+    def _plan(self, connection: Connection, worker: str, *, place: int, lanes: int, hot: bool) -> list[Duty]:
+        """What one of a worker's lanes has to do, by what is registered now; the same list until that is looked up
+        again, which one that is hot leaves to others for a while.
+        """
+        # Whoever comes while another looks makes do with what is known.
+        if self._planning.acquire(blocking=self._planned == float("-inf")):
+            try:
+                if time.monotonic() - self._planned >= (2 * REPLAN if hot else REPLAN):
+                    self._look_up(connection)
+            finally:
+                self._planning.release()
         with self._lock:
-            if time.monotonic() - self._planned >= REPLAN:
-                self._sources = sources.listing(connection)
-                self._ranges = {
-                    each.source_name: ranges.names(connection, worker=backfill_sweep.NAME, source=each.source_name)
-                    for each in self._sources
-                    if each.source_kind == INVENTORY
-                }
-                self._planned = time.monotonic()
-            if worker == handoff_intake.NAME and place == 0:
-                return [Duty(worker, each, each.source_name) for each in self._sources]
-            whole = [Duty(worker, each, each.source_name) for each in self._sources if each.source_kind == INVENTORY]
-            if worker == handoff_intake.NAME:
-                return [replace(duty, part=handoff_tell.PART) for duty in whole]
-            if worker != backfill_sweep.NAME:
-                return whole
-            parts = [Duty(worker, duty.source, name) for duty in whole for name in self._ranges[duty.scope]]
+            if (worker, place) not in self._plans:
+                self._plans[worker, place] = self._duties(worker, place=place, lanes=lanes)
+            return self._plans[worker, place]
+
+    def _look_up(self, connection: Connection) -> None:
+        found = sources.listing(connection)
+        ranges_of = {
+            each.source_name: ranges.names(connection, worker=backfill_sweep.NAME, source=each.source_name)
+            for each in found
+            if each.source_kind == INVENTORY
+        }
+        with self._lock:
+            self._sources, self._ranges, self._planned = found, ranges_of, time.monotonic()
+            self._plans.clear()
+
+    def _duties(self, worker: str, *, place: int, lanes: int) -> list[Duty]:
+        if worker == handoff_intake.NAME and place == 0:
+            return [Duty(worker, each, each.source_name) for each in self._sources]
+        whole = [Duty(worker, each, each.source_name) for each in self._sources if each.source_kind == INVENTORY]
+        if worker == handoff_intake.NAME:
+            return [replace(duty, part=handoff_tell.PART) for duty in whole]
+        if worker != backfill_sweep.NAME:
+            return whole
+        parts = [Duty(worker, duty.source, name) for duty in whole for name in self._ranges[duty.scope]]
         return [*(whole if place == 0 else []), *parts[place::lanes]]
 
     def _begin(self, connection: Connection, duty: Duty, held: Lease, batch: int) -> Worker:
