@@ -3,7 +3,8 @@
 A writer notes the time when COMMIT has returned. When a candidate was applied is the commit time that the server keeps
 of the transaction that wrote it (`track_commit_timestamp`): taken where a commit becomes visible, in microseconds, by
 the same clock, and read when all is over, so that nobody looks on and takes a core's time from those who work. The time
-from the writer's own commit record is told beside it: no scheduling delay of a writer can make that one shorter.
+from the writer's own commit record is told beside it: no scheduling delay of a writer can make that one shorter. A
+plain poller under the same load shows what the machine allows.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from time import monotonic, sleep
 from bench import writer
 from bench.figure import Figure
 from bench.ground import CANDIDATES, Ground, Trial, say
+from bench.poller import POLLED, polling
 from bench.process import running
 from oneroof.db import one
 
@@ -24,10 +26,10 @@ SECONDS = 15.0
 WARM = 2.0
 RATES = ((1_000, 15.0), (10_000, 30.0))
 
-APPLIED = f"""SELECT b.entity_code, extract(epoch FROM pg_xact_commit_timestamp(b.xmin))::float8,
+APPLIED = """SELECT b.entity_code, extract(epoch FROM pg_xact_commit_timestamp(b.xmin))::float8,
                       extract(epoch FROM pg_xact_commit_timestamp(c.xmin))::float8
               FROM public.birth_registry AS b
-              LEFT JOIN {CANDIDATES} AS c ON c.candidate_key = b.collection_name || ':' || b.entity_code
+              LEFT JOIN {into} AS c ON c.candidate_key = b.collection_name || ':' || b.entity_code
               WHERE b.id > %s AND b.collection_name = %s"""
 
 
@@ -50,6 +52,12 @@ def run(trial: Trial) -> list[Figure]:
         figures.append(Figure(name=name, value=median(found[rate]), goal=goal, unit="ms"))
     figures.append(Figure(name="tail, rows missed", value=missed, goal=0, unit="rows"))
     clean(ground)
+    for rate, _ in RATES:
+        with polling(ground):
+            delays, _ = load(ground, rate=rate, into=POLLED, patience=5)
+        name = f"tail at {rate:,} rows/s, p99 / a plain poller's"
+        figures.append(Figure(name=name, value=median(found[rate]) / (1000 * quantile(delays, 0.99)), goal=2.0))
+    clean(ground)
     return figures
 
 
@@ -62,8 +70,10 @@ def await_start(ground: Ground) -> None:
     )
 
 
-def load(ground: Ground, *, rate: int, turn: int = 0) -> tuple[list[float], int]:
-    """Write at a rate; how long each row took, and how many never came."""
+def load(
+    ground: Ground, *, rate: int, turn: int = 0, into: str = CANDIDATES, patience: float = 300.0
+) -> tuple[list[float], int]:
+    """Write at a rate; how long each row took into a table, and how many never came."""
     (last,) = one(ground.admin, "SELECT max(id) FROM public.birth_registry")
     ground.calm()
     forks = multiprocessing.get_context("forkserver")
@@ -84,11 +94,11 @@ def load(ground: Ground, *, rate: int, turn: int = 0) -> tuple[list[float], int]
         each.join()
     rows = sum(count for _, _, count in notes)
     left = f"""SELECT NOT EXISTS (SELECT FROM public.birth_registry AS b WHERE b.id > {last} AND NOT EXISTS (
-                 SELECT FROM {CANDIDATES} AS c WHERE c.candidate_key = b.collection_name || ':' || b.entity_code))"""
-    _await(ground, left)
+                 SELECT FROM {into} AS c WHERE c.candidate_key = b.collection_name || ':' || b.entity_code))"""
+    _await(ground, left, seconds=patience)
     began = min(at for _, at, _ in notes)
     returned = {code: at for code, at, _ in notes}
-    found = ground.admin.execute(APPLIED, (last, share.collection)).fetchall()
+    found = ground.admin.execute(APPLIED.format(into=into), (last, share.collection)).fetchall()
     lost = rows - sum(applied is not None for _, _, applied in found)
     warm = [
         (returned[code.rpartition("-")[0]], recorded, applied)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC
 from time import monotonic, sleep
 
+import pytest
 from psycopg import sql
 
 import inventory
@@ -225,3 +226,34 @@ def test_a_pass_waits_while_nothing_is_written_and_what_is_not_counted_is_found_
         intake.run_once()
     assert one(admin, HAVE, ("old:uncounted",)) == (1,)
     assert one(admin, SEEN, ("birth_registry",)) == (2,)
+
+
+def test_while_there_is_news_the_walk_goes_on_in_its_turn_and_passes_nothing_by(
+    admin: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pages without anything new are passed in the turn of the newest rows; what is new has a piece of its own."""
+    monkeypatch.setattr(handoff_intake, "BUSY_PAGES", 1)
+    intake = swept(admin)
+    one_pass(intake)
+    intake.pressed = intake.is_hot = True
+    pieces: list[int] = []
+    walked = HandoffIntake._piece
+    monkeypatch.setattr(HandoffIntake, "_piece", lambda each: pieces.append(1) or walked(each))
+    one_pass(intake)
+    (pages,) = one(admin, "SELECT pg_relation_size('birth_registry') / 8192")
+    assert pages > 10
+    # Held up at the end of the table alone, in each of two windows.
+    assert len(pieces) == 2
+    # A version in place of a dead one, in the first page, and a back-dated row at the end.
+    admin.execute("VACUUM birth_registry")
+    admin.execute("DELETE FROM birth_registry WHERE ctid <= '(0,3)'::tid")
+    admin.execute("VACUUM birth_registry")
+    back_dated = "INSERT INTO birth_registry (collection_name, entity_code, born_at) VALUES ('old', %s, '2020-01-01')"
+    for code in ("a", "b", "c", "d"):
+        admin.execute(back_dated, (code,))
+    one_pass(intake)
+    assert one(admin, SEEN, ("birth_registry",)) == (4,)
+    assert [one(admin, HAVE, (f"old:{code}",)) for code in ("a", "b", "c", "d")] == [(1,)] * 4
+    assert (
+        one(admin, "SELECT count(*) FROM birth_registry WHERE ctid < '(1,0)'::tid AND collection_name = 'old'")[0] > 0
+    )

@@ -200,10 +200,17 @@ class TailMachine(RuleBasedStateMachine):
 
     # The workers.
 
-    @rule(name=some.sampled_from([SWEEP, INTAKE, INTAKE]), steps=some.integers(min_value=1, max_value=4))
-    def step(self, name: str, steps: int) -> None:
+    @rule(
+        name=some.sampled_from([SWEEP, INTAKE, INTAKE]),
+        steps=some.integers(min_value=1, max_value=4),
+        mood=some.sampled_from(["calm", "pressed", "hot"]),
+    )
+    def step(self, name: str, steps: int, mood: str) -> None:
+        worker = self.worker(name)
+        if isinstance(worker, HandoffIntake):
+            worker.pressed, worker.is_hot = mood != "calm", mood == "hot"
         for _ in range(steps):
-            self.worker(name).run_once()
+            worker.run_once()
 
     @rule(name=some.sampled_from([SWEEP, INTAKE]))
     def try_again(self, name: str) -> None:
