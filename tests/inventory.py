@@ -65,6 +65,7 @@ def clear(admin: Connection) -> None:
     for table in (
         "gov_worker_cursor",
         "governance_open_row",
+        "governance_open_span",
         "governance_candidate_state",
         "governance_fact_set",
         "governance_class",
@@ -125,6 +126,11 @@ def sweep(connection: Connection, tailed: Source, *, batch: int = 2, scope: str 
 def intake(connection: Connection, tailed: Source, *, batch: int = 2) -> None:
     """The tail until it has closed a window, as an instance of its own."""
     settle(connection)
+    inherit(connection, tailed, batch=batch)
+
+
+def inherit(connection: Connection, tailed: Source, *, batch: int = 2) -> None:
+    """The same, whoever holds the horizon back."""
     held = claim(connection, INTAKE)
     until_idle(HandoffIntake(connection, tailed, held, batch=batch, at_once=True))
     lease.release(connection, held)
@@ -147,7 +153,8 @@ def stale_open_rows(admin: Connection) -> int:
     """Rows that are remembered although the frontier has passed them."""
     (count,) = one(
         admin,
-        "SELECT count(*) FROM governance_open_row AS o JOIN gov_worker_cursor AS c USING (cursor_id)"
+        "SELECT count(*) FROM (SELECT cursor_id, row_xid FROM governance_open_row"
+        " UNION ALL SELECT cursor_id, row_xid FROM governance_open_span) AS o JOIN gov_worker_cursor AS c USING (cursor_id)"
         " WHERE o.row_xid < c.frontier::text::bigint",
     )
     return int(count)

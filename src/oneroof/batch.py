@@ -22,6 +22,8 @@ NO_RULESET = "none"
 EVERY = sql.SQL("true")
 # An xid that no row has: versions below it are not remembered.
 FORGET = 2**62
+# How versions are remembered: each by itself, or what a transaction wrote from one row to another.
+ROWS, SPANS = "remembered", "spans"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +69,19 @@ def noting_duplicates(rows: sql.Composed) -> sql.Composed:
     return sql.SQL(queries("batch")["duplicates"]).format(rows=rows)
 
 
-def staging(rows: sql.Composed, *, counts: sql.Composable = EVERY) -> sql.Composed:
+def staging(rows: sql.Composed, *, counts: sql.Composable = EVERY, memory: str = ROWS) -> sql.Composed:
     """Put bare rows aside that cannot be applied, and remember them like any other."""
-    return effective(rows, sql.SQL("put AS ({})").format(sql.SQL(queries("batch")["staged"]).format()), counts=counts)
+    staged = sql.SQL("put AS ({})").format(sql.SQL(queries("batch")["staged"]).format())
+    return effective(rows, staged, counts=counts, memory=memory)
 
 
-def effective(rows: sql.Composed, effects: sql.Composable, *, counts: sql.Composable = EVERY) -> sql.Composed:
-    """Remember the versions of rows and do something with them: table expressions, the last of which is `put`."""
-    remembered = sql.SQL("remembered AS ({})").format(sql.SQL(queries("batch")["remembered"]))
+def effective(
+    rows: sql.Composed, effects: sql.Composable, *, counts: sql.Composable = EVERY, memory: str = ROWS
+) -> sql.Composed:
+    """Remember the versions of rows and do something with them: table expressions, the last of which is `put`. Rows in
+    the order of timestamp and key are remembered in spans.
+    """
+    remembered = sql.SQL("remembered AS ({})").format(sql.SQL(queries("batch")[memory]))
     return sql.SQL(queries("batch")["apply"]).format(
         rows=rows, effects=sql.SQL(", ").join([remembered, effects]), counts=counts
     )

@@ -70,11 +70,13 @@ class Ground:
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """The last remembered version that was forgotten, and how many were with it."""
+    """The last remembered version that was forgotten, and how many were with it; and the same of spans."""
 
     xid: int = 0
     mark: str = ""
     gone: int = 0
+    span: int = 0
+    spans: int = 0
 
 
 def read_horizon(connection: Connection, cursor: Cursor) -> Horizon:
@@ -199,9 +201,14 @@ def take_snapshot(connection: Connection, source: str, scope: str, metrics: dict
 
 def prune(connection: Connection, cursor: Cursor, *, behind: Pruned, most: int) -> Pruned:
     """Forget some of what was remembered and F has passed since; how many, and how far it came."""
-    parameters = {"cursor": cursor.cursor_id, "frontier": cursor.frontier, "xid": behind.xid, "mark": behind.mark}
-    row = connection.execute(queries("cursor")["prune"], {**parameters, "most": most}).fetchone()
-    return Pruned() if row is None else Pruned(*row)
+    where = {"cursor": cursor.cursor_id, "frontier": cursor.frontier, "most": most}
+    return Pruned(
+        *one(
+            connection,
+            queries("cursor")["prune"],
+            {**where, "xid": behind.xid, "mark": behind.mark, "span": behind.span},
+        )
+    )
 
 
 def rewind(connection: Connection, *, worker: str, source: str) -> None:

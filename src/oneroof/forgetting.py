@@ -23,14 +23,15 @@ class Forgetting:
 
     def begin(self, *, everything: bool) -> None:
         """The frontier has moved; `everything` if what lay below it before was looked at too."""
-        self._behind = Pruned(xid=0 if everything else max(0, self._gone_below - 1))
+        gone = 0 if everything else max(0, self._gone_below - 1)
+        self._behind = Pruned(xid=gone, span=gone)
 
     def go_on(self, connection: Connection, here: Cursor, *, most: int) -> bool:
         """Forget some more; whether there was any."""
         if self._behind is None or here.frontier is None:
             return False
         done = cursor.prune(connection, here, behind=self._behind, most=most)
-        self._behind = done if done.gone == most else None
+        self._behind = done if most in (done.gone, done.spans) else None
         if self._behind is None:
             self._gone_below = here.frontier
-        return done.gone > 0
+        return done.gone + done.spans > 0

@@ -10,7 +10,7 @@ from __future__ import annotations
 from psycopg import sql
 
 from oneroof import batch
-from oneroof.batch import EVERY
+from oneroof.batch import EVERY, ROWS
 from oneroof.columns import part_names
 from oneroof.db import Connection, one, queries
 from oneroof.source import INVENTORY, REGISTER, Source
@@ -27,12 +27,13 @@ def applying(
     how: str | None = None,
     effect: str | None = None,
     counts: sql.Composable = EVERY,
+    memory: str = ROWS,
 ) -> sql.Composed:
     """Do what rows of this kind of source do, and remember the versions; or do it as births, or only see what is there.
     `effect` stands in for all of it.
     """
     put = sql.SQL("put AS ({})").format(sql.SQL(effect)) if effect else _effects(source, how or source.source_kind)
-    return batch.effective(rows, put, counts=counts)
+    return batch.effective(rows, put, counts=counts, memory=memory)
 
 
 def unread(source: Source) -> sql.Composable:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, field
 
 from oneroof.tail import EPOCH
@@ -34,7 +35,8 @@ class Glance:
     """The fast lane's pass: where it began, where it is, where the next one has to begin, and what it need not look at.
 
     `passes_over` says that a pass which finds nothing may have been over many rows all the same, of oneroof's own.
-    `beyond` is the latest xid that was remembered when the pass began, or that the walk added.
+    `beyond` is the latest xid that was remembered when the pass began, or that the walk added; `number` what the pass
+    is called in what is remembered of it.
     """
 
     passes_over: bool
@@ -42,6 +44,7 @@ class Glance:
     at: list[str] | None = field(default=None, init=False)
     known: Known = field(default_factory=Known, init=False)
     beyond: int | None = field(default=None, init=False)
+    number: int | None = field(default=None, init=False)
     _next_since: str | None = field(default=None, init=False)
     _is_noted: bool = field(default=False, init=False)
     _found_any: bool = field(default=True, init=False)
@@ -52,6 +55,14 @@ class Glance:
         to commit began then or later. Where the pass before met nothing, this one may begin where that did.
         """
         return self.at is None and (self._found_any or self.passes_over) and not self._is_noted
+
+    def in_doubt(self, remembered: int | None) -> Glance:
+        """After a batch of which it is not known whether it was kept: what is met from here on is not of one piece with
+        what was met before.
+        """
+        doubtful = copy(self)
+        doubtful.known, doubtful.beyond, doubtful.number = Known(), remembered, None
+        return doubtful
 
     def note(self, oldest: str | None) -> None:
         """The oldest open transaction began then."""

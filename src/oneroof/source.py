@@ -187,6 +187,7 @@ def remove(connection: Connection, name: str) -> Source:
         connection.execute("SET LOCAL ROLE oneroof_owner")
         for statement in (
             "forget_open_rows",
+            "forget_open_spans",
             "forget_cursors",
             "forget_untold",
             "forget_windows",

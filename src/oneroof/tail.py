@@ -284,10 +284,18 @@ def _items(source: Source) -> sql.Composable:
     types = [sql.SQL(source.types[name]) for name in source.key_columns]
     if len(columns) == 1:
         return sql.SQL("{} = ANY (%(keys)s::text[]::{}[])").format(columns[0], types[0])
-    parts = [sql.SQL("(k::jsonb ->> {})::{}").format(sql.Literal(i), kind) for i, kind in enumerate(types)]
+    parts = _key_values(source, sql.SQL("k"))
     return sql.SQL("({}) IN (SELECT {} FROM unnest(%(keys)s::text[]) AS k)").format(
         sql.SQL(", ").join(columns), sql.SQL(", ").join(parts)
     )
+
+
+def _key_values(source: Source, key: sql.Composable) -> list[sql.Composable]:
+    """The columns of a key that `key_text` has written, each of its type."""
+    types = [sql.SQL(source.types[name]) for name in source.key_columns]
+    if len(types) == 1:
+        return [sql.SQL("{}::{}").format(key, types[0])]
+    return [sql.SQL("({}::jsonb ->> {})::{}").format(key, sql.Literal(i), kind) for i, kind in enumerate(types)]
 
 
 def in_window(bounds: Bounds) -> sql.Composable:
@@ -341,9 +349,28 @@ def _unseen(source: Source) -> sql.Composable:
     %(beyond)s nothing is remembered.
     """
     return sql.SQL(
-        """({xid} > %(beyond)s OR (SELECT true FROM public.governance_open_row AS o
-  WHERE o.cursor_id = %(cursor)s AND o.row_xid = {xid} AND o.key_mark = {mark}) IS NULL)"""
-    ).format(mark=key_mark(source), xid=_XID)
+        """({xid} > %(beyond)s OR ({spanned}(SELECT true FROM public.governance_open_row AS o
+  WHERE o.cursor_id = %(cursor)s AND o.row_xid = {xid} AND o.key_mark = {mark}) IS NULL))"""
+    ).format(mark=key_mark(source), xid=_XID, spanned=_unspanned(source))
+
+
+def _unspanned(source: Source) -> sql.Composable:
+    """What the fast lane has met: rows without a timestamp it never does."""
+    if source.timestamp_column is None:
+        return sql.SQL("")
+    kind = sql.SQL(source.types[source.timestamp_column])
+    here, first, last = (
+        sql.SQL("({})").format(sql.SQL(", ").join(values))
+        for values in (
+            [named(name) for name in keyset_columns(source, DATED)],
+            [sql.SQL("o.first_ts::{}").format(kind), *_key_values(source, sql.SQL("o.first_key"))],
+            [sql.SQL("o.last_ts::{}").format(kind), *_key_values(source, sql.SQL("o.last_key"))],
+        )
+    )
+    return sql.SQL(
+        """(SELECT true FROM public.governance_open_span AS o WHERE o.cursor_id = %(cursor)s AND o.row_xid = {xid}
+  AND {here} >= {first} AND {here} <= {last} AND (o.with_own OR NOT {own}) LIMIT 1) IS NULL AND """
+    ).format(xid=_XID, here=here, first=first, last=last, own=is_own(source))
 
 
 # The 64-bit xid behind a 32-bit xmin: the last one before the next that has these low bits. The next is asked for once.

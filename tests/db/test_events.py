@@ -635,9 +635,9 @@ def test_our_own_signals_are_left_to_the_frontier_who_counts_them(logins: Logins
     inventory.settle(admin)
     held = claim(admin, executor_name(handoff_intake.NAME, "event_outbox"), instance="here", ttl=600)
     intake = HandoffIntake(admin, tailed, held, sweep_interval=3600)
-    remembered = "SELECT count(*) FROM governance_open_row AS r JOIN gov_worker_cursor USING (cursor_id)"
+    remembered = "SELECT count(*) FROM governance_open_span AS r JOIN gov_worker_cursor USING (cursor_id)"
     remembered += " WHERE source_name = 'event_outbox'"
-    admin.execute("DELETE FROM governance_open_row")
+    admin.execute("DELETE FROM governance_open_span")
     assert (intake.run_once().seen, intake.has_news) == (0, False)
     assert (one(admin, remembered), one(admin, SEEN)) == ((0,), before)
     columns = "event_domain, event_type, event_stream, delivery_lane, event_subject_table, canonical_address, actor_ref"

@@ -18,6 +18,7 @@ from oneroof.workers.backfill_sweep import BackfillSweep
 from oneroof.workers.handoff_intake import HandoffIntake
 
 SEEN = "SELECT events_seen FROM gov_worker_cursor WHERE worker_name = 'gov_handoff_intake' AND source_name = %s"
+REMEMBERED = "SELECT (SELECT count(*) FROM governance_open_row) + (SELECT count(*) FROM governance_open_span)"
 HAVE = "SELECT count(*) FROM governance_candidate_state WHERE candidate_key = %s"
 
 
@@ -63,7 +64,7 @@ def test_a_pinned_horizon_delays_the_proof_and_not_the_work(admin: Connection, i
         one_pass(intake)
         one_pass(intake)
         assert one(admin, SEEN, ("birth_registry",)) == (2,)
-        assert one(admin, "SELECT count(*) >= 2 FROM governance_open_row") == (True,)
+        assert one(admin, f"SELECT ({REMEMBERED}) >= 2") == (True,)
     (target,) = one(admin, "SELECT pg_current_xact_id()::text::bigint")
     passed = "SELECT frontier::text::bigint > %s FROM gov_worker_cursor WHERE worker_name = 'gov_handoff_intake'"
 
@@ -76,7 +77,7 @@ def test_a_pinned_horizon_delays_the_proof_and_not_the_work(admin: Connection, i
 
     def forgotten() -> bool:
         intake.run_once()
-        return one(admin, "SELECT count(*) FROM governance_open_row") == (0,)
+        return one(admin, REMEMBERED) == (0,)
 
     eventually(forgotten, what="the open set to be pruned")
 
@@ -166,14 +167,14 @@ def test_what_passes_runs_the_whole_batch_again(admin: Connection) -> None:
         admin.execute("CREATE SEQUENCE times; GRANT USAGE ON SEQUENCE times TO PUBLIC")
         admin.execute(fault.format(sql.Literal(code)))
         admin.execute(
-            "CREATE TRIGGER fail_once BEFORE INSERT ON governance_open_row FOR EACH ROW EXECUTE FUNCTION fail_once()"
+            "CREATE TRIGGER fail_once BEFORE INSERT ON governance_open_span FOR EACH ROW EXECUTE FUNCTION fail_once()"
         )
         admin.execute(
             "INSERT INTO birth_registry (collection_name, entity_code, born_at) VALUES ('d', %s, now())", (code,)
         )
         one_pass(intake)
         assert one(admin, HAVE, (f"d:{code}",)) == (1,)
-        admin.execute("DROP TRIGGER fail_once ON governance_open_row; DROP FUNCTION fail_once; DROP SEQUENCE times")
+        admin.execute("DROP TRIGGER fail_once ON governance_open_span; DROP FUNCTION fail_once; DROP SEQUENCE times")
     assert one(admin, SEEN, ("birth_registry",)) == (3,)
     assert one(admin, "SELECT count(*) FROM governance_retry") == (0,)
 

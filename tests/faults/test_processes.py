@@ -62,7 +62,7 @@ def record_writes(admin: Connection) -> None:
         "CREATE FUNCTION note_write() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = public AS"
         " $$ BEGIN IF EXISTS (SELECT FROM rows) THEN INSERT INTO written DEFAULT VALUES; END IF; RETURN NULL; END $$"
     )
-    for table in ("gov_worker_cursor", "governance_candidate_state", "governance_open_row"):
+    for table in ("gov_worker_cursor", "governance_candidate_state", "governance_open_row", "governance_open_span"):
         for event in ("INSERT", "UPDATE"):
             admin.execute(
                 f"CREATE TRIGGER noted_{event} AFTER {event} ON {table} REFERENCING NEW TABLE AS rows"

@@ -320,12 +320,13 @@ def test_what_is_forgotten_is_found_by_the_index_although_the_plan_was_made_when
     connection: Connection,
 ) -> None:
     """A plan is kept for as long as a session lives: one that was made for an empty table must do for a large one."""
-    connection.execute("TRUNCATE governance_open_row")
+    connection.execute("TRUNCATE governance_open_row, governance_open_span")
     statement = queries("cursor")["prune"]
     with transaction(connection, doing="explaining", settings=dict.fromkeys(handoff_intake.COMPARING.split(), "off")):
         rows = connection.execute(
-            f"EXPLAIN {statement}", {"cursor": 1, "frontier": 10, "xid": 0, "mark": "", "most": 250}
+            f"EXPLAIN {statement}", {"cursor": 1, "frontier": 10, "xid": 0, "mark": "", "span": 0, "most": 250}
         ).fetchall()
     lines = [line for (line,) in rows]
-    assert any("Index Scan using governance_open_row_pkey" in line for line in lines), lines
+    for index in ("governance_open_row_pkey", "governance_open_span_pkey"):
+        assert any(f"Index Scan using {index}" in line for line in lines), lines
     assert not any("Seq Scan" in line for line in lines), lines

@@ -69,7 +69,7 @@ GRANT SELECT ON public.governance_migration, public.governance_schema
   TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_executor, oneroof_console;
 GRANT SELECT ON public.governance_person, public.governance_person_login, public.governance_request,
   public.governance_gate, public.governance_gate_opening TO oneroof_reader;
-GRANT SELECT ON public.governance_source, public.gov_worker_cursor, public.governance_open_row,
+GRANT SELECT ON public.governance_source, public.gov_worker_cursor, public.governance_open_row, public.governance_open_span,
   public.governance_candidate_state TO oneroof_reader, oneroof_worker;
 GRANT SELECT ON public.governance_source, public.gov_worker_cursor TO oneroof_operator, oneroof_approver, oneroof_console;
 GRANT SELECT ON public.governance_worker_policy, public.governance_finding_type, public.governance_finding,
@@ -78,6 +78,7 @@ GRANT SELECT ON public.governance_office, public.governance_object_ownership, pu
   TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver;
 GRANT INSERT, UPDATE ON public.governance_candidate_state, public.gov_worker_cursor TO oneroof_worker;
 GRANT INSERT, DELETE ON public.governance_open_row TO oneroof_worker;
+GRANT INSERT, UPDATE, DELETE ON public.governance_open_span TO oneroof_worker;
 GRANT SELECT ON public.v_gate_state, public.v_person, public.v_request
   TO oneroof_reader, oneroof_operator, oneroof_approver, oneroof_console;
 GRANT SELECT ON public.v_finding, public.v_governance_depth, public.v_horizon, public.v_worker_status

@@ -10,18 +10,19 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from psycopg import sql
 
 from oneroof import batch, cursor, handoff, strip, tail, window
-from oneroof.batch import Applied, Statements
+from oneroof.batch import ROWS, SPANS, Applied, Statements
 from oneroof.cursor import Cursor, Horizon
 from oneroof.db import Connection, one, queries
 from oneroof.errors import OneroofError
 from oneroof.forgetting import Forgetting
-from oneroof.known import Glance, Known
+from oneroof.known import Glance
 from oneroof.lease import Lease
 from oneroof.lull import Lull
 from oneroof.retries import Retries
@@ -148,8 +149,11 @@ class HandoffIntake:
         )
 
     def _fenced(self, piece: Callable[[Cursor], T], *, overlap: str | None = None) -> T:
+        before = self._glance
+
         def drafted(here: Cursor) -> T:
-            self._draft = self.run
+            # What an attempt has changed that was not kept counts for nothing.
+            self._draft, self._glance = self.run, copy(before)
             return piece(here)
 
         who = {**self._who(), "doing": f"tailing {self.name}", "without": COMPARING}
@@ -157,7 +161,7 @@ class HandoffIntake:
             step = fenced(self.connection, self.lease, drafted, **who, overlap=overlap)
         except BaseException:
             # Whether it was kept is not known; nor is then what the lane knew.
-            self._glance.known, self._glance.beyond = Known(), self._remembered
+            self._glance = before.in_doubt(self._remembered)
             raise
         self.run = self._draft
         return step
@@ -258,10 +262,12 @@ class HandoffIntake:
         bounds = Bounds(frontier=max(frontier or 0, look.known.below), horizon=None)
         size = 1 if poison else self._width.now
         stretch = Range(part=DATED, after=look.at, upto=None)
-        given = {**bounds.parameters(), **stretch.parameters(), "since": look.since, "batch": size, "keep": 0}
+        given = {**bounds.parameters(), **stretch.parameters(), "since": look.since, "batch": size}
         if look.at is None:
             look.beyond = self._latest_remembered(here)
-        given |= {"done": look.known.text, "beyond": look.beyond}
+        # Whatever a pass writes has a later xid, so that no other pass is called the same.
+        look.number = look.number if look.at is not None and look.number else here.next_xid
+        given |= {"done": look.known.text, "beyond": look.beyond, "pass": look.number, "with_own": self.at_once}
         bare = poison is not None
         statement = self._statements.get(
             "fast",
@@ -270,7 +276,9 @@ class HandoffIntake:
             bare,
             self._streak.lasts(),
             compose=lambda: self._effect(
-                tail.fast_rows(self.source, bounds, stretch, bare=bare, of_others=not self.at_once), bare
+                tail.fast_rows(self.source, bounds, stretch, bare=bare, of_others=not self.at_once),
+                bare,
+                memory=SPANS,
             ),
         )
         done = self._apply(here, statement, given, poison=poison, at=at, full=False)
@@ -353,12 +361,14 @@ class HandoffIntake:
         self._glance.beyond = self._remembered
         return Step(seen=done.read, written=done.written, idle=False)
 
-    def _effect(self, rows: sql.Composed, bare: bool, *, full: bool = False, first: bool = False) -> sql.Composed:
+    def _effect(
+        self, rows: sql.Composed, bare: bool, *, full: bool = False, first: bool = False, memory: str = ROWS
+    ) -> sql.Composed:
         counts = handoff.NOTHING if first else handoff.unread(self.source) if full else batch.EVERY
         if bare:
-            return batch.staging(rows, counts=counts)
+            return batch.staging(rows, counts=counts, memory=memory)
         how = handoff.BORN if self._streak.lasts() else handoff.SEEN if first else None
-        return handoff.applying(self.source, rows, how=how, effect=self.effect, counts=counts)
+        return handoff.applying(self.source, rows, how=how, effect=self.effect, counts=counts, memory=memory)
 
     def _apply(
         self,

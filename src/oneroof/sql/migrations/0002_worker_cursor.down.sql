@@ -4,6 +4,7 @@ DROP TABLE public.governance_finding_type;
 DROP TABLE public.governance_worker_policy;
 DROP TABLE public.governance_lease;
 DROP TABLE public.governance_candidate_state;
+DROP TABLE public.governance_open_span;
 DROP TABLE public.governance_open_row;
 DROP TABLE public.gov_worker_cursor;
 DROP TABLE public.governance_source;

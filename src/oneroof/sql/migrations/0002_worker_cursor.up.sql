@@ -61,6 +61,21 @@ CREATE TABLE public.governance_open_row (
 );
 COMMENT ON TABLE public.governance_open_row IS 'row versions at or beyond the frontier that were already applied, so that none is applied twice';
 
+CREATE TABLE public.governance_open_span (
+  cursor_id bigint NOT NULL,
+  row_xid   bigint NOT NULL,
+  pass      bigint NOT NULL,
+  with_own  boolean NOT NULL,
+  first_ts  text NOT NULL,
+  first_key text NOT NULL,
+  last_ts   text NOT NULL,
+  last_key  text NOT NULL,
+  PRIMARY KEY (cursor_id, row_xid, pass)
+);
+COMMENT ON TABLE public.governance_open_span IS 'the same for many at once: all rows that a transaction wrote from the first to the last, in the order of timestamp and key';
+COMMENT ON COLUMN public.governance_open_span.pass IS 'the pass over the newest rows that met them; one pass may meet a transaction in several batches';
+COMMENT ON COLUMN public.governance_open_span.with_own IS 'whether what oneroof wrote itself is among them';
+
 CREATE TABLE public.governance_candidate_state (
   -- Refused at once when it is too long for the index, which would find out only after compressing it.
   candidate_key       text NOT NULL CONSTRAINT candidate_key_is_short CHECK (octet_length(candidate_key) <= 2000),

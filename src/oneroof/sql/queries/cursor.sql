@@ -25,8 +25,12 @@ WHERE worker_name = %(worker)s AND source_name = %(source)s
 
 -- forget --
 -- Remembered xids of another cluster or timeline would be taken for this one's.
-DELETE FROM public.governance_open_row
-WHERE cursor_id = (SELECT c.cursor_id FROM public.gov_worker_cursor AS c WHERE c.worker_name = %(worker)s AND c.source_name = %(source)s)
+WITH here AS (
+  SELECT c.cursor_id FROM public.gov_worker_cursor AS c WHERE c.worker_name = %(worker)s AND c.source_name = %(source)s
+), spans AS (
+  DELETE FROM public.governance_open_span AS o USING here AS h WHERE o.cursor_id = h.cursor_id
+)
+DELETE FROM public.governance_open_row AS o USING here AS h WHERE o.cursor_id = h.cursor_id
 
 -- close_window --
 UPDATE public.gov_worker_cursor
@@ -62,11 +66,21 @@ WITH gone AS (
                           WHERE o.cursor_id = %(cursor)s AND o.row_xid < %(frontier)s
                             AND (o.row_xid, o.key_mark) > (%(xid)s::bigint, %(mark)s::text)
                           ORDER BY o.row_xid, o.key_mark LIMIT %(most)s))
-  RETURNING row_xid, key_mark)
-SELECT row_xid, key_mark, count(*) OVER () FROM gone ORDER BY row_xid DESC, key_mark DESC LIMIT 1
+  RETURNING row_xid, key_mark
+), spans AS (
+  DELETE FROM public.governance_open_span
+  WHERE ctid = ANY (ARRAY(SELECT o.ctid FROM public.governance_open_span AS o
+                          WHERE o.cursor_id = %(cursor)s AND o.row_xid < %(frontier)s AND o.row_xid >= %(span)s::bigint
+                          ORDER BY o.row_xid LIMIT %(most)s))
+  RETURNING row_xid
+)
+SELECT coalesce(r.row_xid, %(xid)s), coalesce(r.key_mark, %(mark)s), coalesce(r.many, 0), coalesce(s.row_xid, %(span)s), s.many
+FROM (SELECT max(row_xid) AS row_xid, count(*) AS many FROM spans) AS s
+LEFT JOIN (SELECT row_xid, key_mark, count(*) OVER () AS many FROM gone ORDER BY row_xid DESC, key_mark DESC LIMIT 1) AS r ON true
 
 -- remembered --
-SELECT coalesce(max(row_xid), 0) FROM public.governance_open_row WHERE cursor_id = %(cursor)s
+SELECT greatest((SELECT max(o.row_xid) FROM public.governance_open_row AS o WHERE o.cursor_id = %(cursor)s),
+                (SELECT max(o.row_xid) FROM public.governance_open_span AS o WHERE o.cursor_id = %(cursor)s), 0)
 
 -- start --
 UPDATE public.gov_worker_cursor SET frontier = %(frontier)s::xid8, frontier_at = public.gov_now(), cluster_identity = %(identity)s,

@@ -66,6 +66,10 @@ DELETE FROM public.gov_worker_cursor WHERE source_name = %(name)s OR source_name
 DELETE FROM public.governance_open_row AS o USING public.gov_worker_cursor AS c
 WHERE o.cursor_id = c.cursor_id AND (c.source_name = %(name)s OR c.source_name LIKE %(name)s || '#%%')
 
+-- forget_open_spans --
+DELETE FROM public.governance_open_span AS o USING public.gov_worker_cursor AS c
+WHERE o.cursor_id = c.cursor_id AND (c.source_name = %(name)s OR c.source_name LIKE %(name)s || '#%%')
+
 -- forget_untold --
 DELETE FROM public.governance_untold WHERE source_name = %(name)s
 
