@@ -101,7 +101,8 @@ class Ground:
         """As if no worker had ever run."""
         self._is_complete = False
         self.admin.execute(
-            f"TRUNCATE {CANDIDATES}, public.governance_open_row, public.governance_open_span, public.gov_worker_cursor, public.governance_retry,"
+            f"TRUNCATE {CANDIDATES}, public.governance_open_row, public.governance_open_span,"
+            " public.gov_worker_cursor, public.governance_retry,"
             " public.governance_fact_set, public.governance_class, public.governance_ledger,"
             " public.governance_verdict_history, public.governance_duplicate, public.governance_class_finding,"
             " public.governance_object, public.governance_audit_facts, public.governance_audit_bucket,"

@@ -154,7 +154,8 @@ def stale_open_rows(admin: Connection) -> int:
     (count,) = one(
         admin,
         "SELECT count(*) FROM (SELECT cursor_id, row_xid FROM governance_open_row"
-        " UNION ALL SELECT cursor_id, row_xid FROM governance_open_span) AS o JOIN gov_worker_cursor AS c USING (cursor_id)"
+        " UNION ALL SELECT cursor_id, row_xid FROM governance_open_span) AS o"
+        " JOIN gov_worker_cursor AS c USING (cursor_id)"
         " WHERE o.row_xid < c.frontier::text::bigint",
     )
     return int(count)

@@ -24,7 +24,7 @@ Imports point one way; tests/unit/test_import_direction.py has the layers:
       ← substrate embedded approvals channels exceptions findings lease owners policy retry width
       ← estate script events gates kinds people rules source vanishing
       ← migrate columns cursor batch cases guard inbox matches watch
-      ← tail fingerprint handoff signals
+      ← memory ← tail fingerprint handoff signals
       ← duty facts forgetting known lull reconcile streak strip ranges walk window worker control
       ← retries recount ← reckoning ← workers deriving ← executor ← lane ← supervisor status trace replay
       ← doctor ← proof ← witness ← cli

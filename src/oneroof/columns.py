@@ -11,6 +11,9 @@ from psycopg import sql
 from oneroof.source import REGISTER, Source
 
 SHORT = ("smallint", "integer", "bigint", "uuid")
+DATED, UNDATED = "dated", "undated"
+EPOCH = 2**32
+_NEXT = "(SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint)"
 
 
 def key_text(source: Source) -> sql.Composable:
@@ -19,6 +22,27 @@ def key_text(source: Source) -> sql.Composable:
         return sql.SQL('{}::text COLLATE "default"').format(named(source.key_columns[0]))
     columns = sql.SQL(", ").join(named(name) for name in source.key_columns)
     return sql.SQL("jsonb_build_array({})::text").format(columns)
+
+
+def keyset_columns(source: Source, part: str) -> list[str]:
+    """What the keyset goes by: the timestamp, where there is one, and the key."""
+    dated = [source.timestamp_column] if part == DATED and source.timestamp_column is not None else []
+    return [*dated, *source.key_columns]
+
+
+def key_values(source: Source, key: sql.Composable) -> list[sql.Composable]:
+    """The columns of a key that `key_text` has written, each of its type."""
+    types = [sql.SQL(source.types[name]) for name in source.key_columns]
+    if len(types) == 1:
+        return [sql.SQL("{}::{}").format(key, types[0])]
+    return [sql.SQL("({}::jsonb ->> {})::{}").format(key, sql.Literal(i), kind) for i, kind in enumerate(types)]
+
+
+def row_xid(alias: str) -> sql.Composable:
+    """The 64-bit xid behind a 32-bit xmin: the last one before the next that has these low bits. The next is asked for
+    once.
+    """
+    return sql.SQL(f"{_NEXT} - mod({_NEXT} - {alias}.xmin::text::bigint, {EPOCH})")
 
 
 def key_mark(source: Source) -> sql.Composable:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass, field
 
-from oneroof.tail import EPOCH
+from oneroof.columns import EPOCH
 
 
 @dataclass(frozen=True, slots=True)

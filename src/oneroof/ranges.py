@@ -10,10 +10,11 @@ from __future__ import annotations
 from psycopg.types.json import Jsonb
 
 from oneroof import tail
+from oneroof.columns import DATED
 from oneroof.cursor import Cursor
 from oneroof.db import Connection, one, queries
 from oneroof.source import Source
-from oneroof.tail import DATED, Range
+from oneroof.tail import Range
 
 # Pages that are looked at to find out where to cut.
 SAMPLE = 2_000

@@ -12,7 +12,7 @@ from typing import Any
 
 from oneroof import tail
 from oneroof.db import Connection, execute
-from oneroof.tail import SLOTS, Bounds
+from oneroof.tail import SLOTS
 from oneroof.width import Width
 
 # Pages at once: read in a few hundredths of a second, so that the fast lane never waits long.
@@ -37,30 +37,37 @@ class Piece:
         return {"first": tail.tid(self.first), "last": tail.tid(self.last)}
 
 
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """How the rows of a window are counted: a statement, and what it is given beside the range."""
+
+    statement: bytes
+    given: dict[str, Any]
+
+
 def width() -> Width:
     """How many ctids to take at once."""
     return Width(most=PAGES * SLOTS)
 
 
-def is_still(connection: Connection, counting: bytes, bounds: Bounds, *, blocks: int) -> bool:
+def is_still(connection: Connection, counting: Counting, *, blocks: int) -> bool:
     """Whether a small table has no row of a window at all: one read of its headers."""
-    return blocks <= SMALL and count(connection, counting, bounds, first=0, last=blocks * SLOTS) == 0
+    return blocks <= SMALL and count(connection, counting, first=0, last=blocks * SLOTS) == 0
 
 
-def count(connection: Connection, counting: bytes, bounds: Bounds, *, first: int, last: int) -> int:
+def count(connection: Connection, counting: Counting, *, first: int, last: int) -> int:
     """Rows of a window from one ctid to another."""
-    row = execute(connection, counting, {**bounds.parameters(), **Piece(first, last, rows=0).parameters()}).fetchone()
+    given = {**counting.given, **Piece(first, last, rows=0).parameters()}
+    row = execute(connection, counting.statement, given).fetchone()
     assert row is not None
     return int(row[0])
 
 
-def next_piece(
-    connection: Connection, counting: bytes, bounds: Bounds, *, first: int, end: int, wide: Width, batch: int
-) -> Piece:
+def next_piece(connection: Connection, counting: Counting, *, first: int, end: int, wide: Width, batch: int) -> Piece:
     """The next piece of a walk, narrowed until it holds no more than a batch, or a single ctid."""
     while True:
         last = min(first + wide.now, end)
-        rows = count(connection, counting, bounds, first=first, last=last)
+        rows = count(connection, counting, first=first, last=last)
         if rows <= batch or last - first <= 1:
             return Piece(first=first, last=last, rows=rows)
         wide.now = max(1, (last - first) * batch // (2 * rows))

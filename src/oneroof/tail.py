@@ -18,7 +18,10 @@ from typing import Any
 
 from psycopg import sql
 
+from oneroof import memory
 from oneroof.columns import (
+    DATED,
+    EPOCH,
     candidate_key,
     distinct_facts,
     facts_hash,
@@ -27,19 +30,20 @@ from oneroof.columns import (
     is_own,
     key_mark,
     key_text,
+    key_values,
+    keyset_columns,
     named,
     parts,
     ref,
+    row_xid,
     text,
 )
 from oneroof.source import Source
 
-EPOCH = 2**32
 # Beyond this many xids a 32-bit comparison could mislead: everything is read again instead.
 FARTHEST = 2**30
 # More line pointers than any page has; a ctid is then one number, and a range of them can be halved.
 SLOTS = 2048
-DATED, UNDATED = "dated", "undated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +120,7 @@ WHERE {where} {order} {limit}"""
         ts=text(source.timestamp_column),
         ts_value=sql.SQL("NULL::timestamptz") if source.timestamp_column is None else named(source.timestamp_column),
         believed=_believed(source),
-        xid=_XID,
+        xid=row_xid("s"),
         own=is_own(source),
         keys=sql.SQL(", ").join(map(named, source.key_columns)),
         candidate=nothing if bare else candidate_key(source),
@@ -130,12 +134,6 @@ WHERE {where} {order} {limit}"""
         order=order or sql.SQL(""),
         limit=sql.SQL("LIMIT %(batch)s") if limit else sql.SQL(""),
     )
-
-
-def keyset_columns(source: Source, part: str) -> list[str]:
-    """What the keyset goes by: the timestamp, where there is one, and the key."""
-    dated = [source.timestamp_column] if part == DATED and source.timestamp_column is not None else []
-    return [*dated, *source.key_columns]
 
 
 def keyset_end(source: Source, stretch: Range, *, counting: bool = True) -> sql.Composed:
@@ -202,13 +200,36 @@ SELECT DISTINCT ON (share) at FROM sample ORDER BY share, place DESC"""
 
 def tid_rows(source: Source, bounds: Bounds, *, bare: bool = False) -> sql.Composed:
     """The rows of a later window in a range of ctids, without those that were applied already."""
-    where = sql.SQL(" AND ").join([TIDS, in_window(bounds), _unseen(source)])
+    where = sql.SQL(" AND ").join([TIDS, in_window(bounds), memory.unseen(source)])
     return rows(source, where=where, limit=False, bare=bare)
 
 
 def tid_count(source: Source, bounds: Bounds) -> sql.Composed:
     """How many rows a range of ctids holds for the window: a read of headers."""
     return sql.SQL("SELECT count(*) FROM {} AS s WHERE {} AND {}").format(source.table, TIDS, in_window(bounds))
+
+
+def tid_count_unmet(source: Source, bounds: Bounds) -> sql.Composed:
+    """The same, but nought where the fast lane is known to have met them all. Rows of one transaction are looked up
+    together: if the first and the last of them are in a span, so are all between. Where it cannot be told so easily
+    they count.
+    """
+    if bounds.frontier is None or not memory.is_ordered(source):
+        return tid_count(source, bounds)
+    return sql.SQL(
+        """SELECT CASE WHEN count(*) FILTER (WHERE {unmet}) = 0 THEN 0 ELSE coalesce(sum(g.rows), 0) END
+FROM (SELECT s.xmin, count(*) AS rows, count({ts}) AS dated, bool_or({own}) AS own, min({ts}) AS first_ts,
+             max({ts}) AS last_ts, min({key}) AS first_key, max({key}) AS last_key
+      FROM {table} AS s WHERE {tids} AND {window} GROUP BY s.xmin) AS g"""
+    ).format(
+        unmet=memory.unmet(source),
+        ts=named(str(source.timestamp_column)),
+        key=named(source.key_columns[0]),
+        own=is_own(source),
+        table=source.table,
+        tids=TIDS,
+        window=in_window(bounds),
+    )
 
 
 def fast_rows(
@@ -227,7 +248,7 @@ def fast_rows(
     others = sql.SQL("s.xmin NOT IN (SELECT x FROM unnest(%(done)s::xid[]) AS x)")
     foreign = [sql.SQL("NOT {}").format(is_own(source))] if of_others else []
     where = sql.SQL(" AND ").join(
-        [recent, _stretch(source, stretch), in_window(bounds), others, *foreign, _unseen(source)]
+        [recent, _stretch(source, stretch), in_window(bounds), others, *foreign, memory.unseen(source)]
     )
     return rows(source, where=where, order=order, bare=bare)
 
@@ -284,18 +305,10 @@ def _items(source: Source) -> sql.Composable:
     types = [sql.SQL(source.types[name]) for name in source.key_columns]
     if len(columns) == 1:
         return sql.SQL("{} = ANY (%(keys)s::text[]::{}[])").format(columns[0], types[0])
-    parts = _key_values(source, sql.SQL("k"))
+    parts = key_values(source, sql.SQL("k"))
     return sql.SQL("({}) IN (SELECT {} FROM unnest(%(keys)s::text[]) AS k)").format(
         sql.SQL(", ").join(columns), sql.SQL(", ").join(parts)
     )
-
-
-def _key_values(source: Source, key: sql.Composable) -> list[sql.Composable]:
-    """The columns of a key that `key_text` has written, each of its type."""
-    types = [sql.SQL(source.types[name]) for name in source.key_columns]
-    if len(types) == 1:
-        return [sql.SQL("{}::{}").format(key, types[0])]
-    return [sql.SQL("({}::jsonb ->> {})::{}").format(key, sql.Literal(i), kind) for i, kind in enumerate(types)]
 
 
 def in_window(bounds: Bounds) -> sql.Composable:
@@ -344,38 +357,6 @@ def _present(source: Source, part: str) -> sql.Composable:
     return sql.SQL(f"{{}} {presence}").format(named(source.timestamp_column))
 
 
-def _unseen(source: Source) -> sql.Composable:
-    """Looked up row by row, by the index: a join would read the whole open set, and every row before the limit. Beyond
-    %(beyond)s nothing is remembered.
-    """
-    return sql.SQL(
-        """({xid} > %(beyond)s OR ({spanned}(SELECT true FROM public.governance_open_row AS o
-  WHERE o.cursor_id = %(cursor)s AND o.row_xid = {xid} AND o.key_mark = {mark}) IS NULL))"""
-    ).format(mark=key_mark(source), xid=_XID, spanned=_unspanned(source))
-
-
-def _unspanned(source: Source) -> sql.Composable:
-    """What the fast lane has met: rows without a timestamp it never does."""
-    if source.timestamp_column is None:
-        return sql.SQL("")
-    kind = sql.SQL(source.types[source.timestamp_column])
-    here, first, last = (
-        sql.SQL("({})").format(sql.SQL(", ").join(values))
-        for values in (
-            [named(name) for name in keyset_columns(source, DATED)],
-            [sql.SQL("o.first_ts::{}").format(kind), *_key_values(source, sql.SQL("o.first_key"))],
-            [sql.SQL("o.last_ts::{}").format(kind), *_key_values(source, sql.SQL("o.last_key"))],
-        )
-    )
-    return sql.SQL(
-        """(SELECT true FROM public.governance_open_span AS o WHERE o.cursor_id = %(cursor)s AND o.row_xid = {xid}
-  AND {here} >= {first} AND {here} <= {last} AND (o.with_own OR NOT {own}) LIMIT 1) IS NULL AND """
-    ).format(xid=_XID, here=here, first=first, last=last, own=is_own(source))
-
-
-# The 64-bit xid behind a 32-bit xmin: the last one before the next that has these low bits. The next is asked for once.
-_NEXT = "(SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint)"
-_XID = sql.SQL(f"{_NEXT} - mod({_NEXT} - s.xmin::text::bigint, {EPOCH})")
 TIDS = sql.SQL("s.ctid >= %(first)s::tid AND s.ctid < %(last)s::tid")
 
 

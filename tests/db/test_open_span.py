@@ -1,4 +1,4 @@
-"""What the fast lane remembers: of a transaction all rows from the first to the last, and nothing that was not applied."""
+"""What the fast lane remembers: of a transaction all rows from the first to the last, and none that was not applied."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from oneroof import lease, source
 from oneroof.db import Connection, one
 from oneroof.known import Glance
 from oneroof.workers import handoff_intake
+from oneroof.workers.backfill_sweep import BackfillSweep
 from oneroof.workers.handoff_intake import HandoffIntake
 
 SEEN = "SELECT events_seen FROM gov_worker_cursor WHERE worker_name = 'gov_handoff_intake' AND source_name = %s"
@@ -127,7 +128,7 @@ def test_a_span_goes_by_the_type_of_the_key(
     tailed = source.find(admin, "typed")
     inventory.settle(admin)
     held = inventory.claim(admin, inventory.SWEEP, "typed")
-    inventory.until_idle(inventory.BackfillSweep(admin, tailed, held, scope="typed"))
+    inventory.until_idle(BackfillSweep(admin, tailed, held, scope="typed"))
     intake = fast_lane(admin, "typed", batch=4)
     intake.run_once()
     with admin.transaction(), admin.cursor() as cursor:

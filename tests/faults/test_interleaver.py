@@ -18,7 +18,7 @@ import pytest
 from psycopg import sql
 
 from bed import Bed, connect, eventually
-from oneroof import cursor, lease, source, tail
+from oneroof import cursor, lease, memory, source
 from oneroof.cursor import Cursor
 from oneroof.db import Answer, Connection, one
 from oneroof.errors import OneroofError
@@ -147,7 +147,8 @@ def test_mutant_without_the_frontier_loses_rows(bed: Bed, monkeypatch: pytest.Mo
 
 def test_mutant_without_the_open_set_applies_twice(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the fast lane saw comes again with the frontier."""
-    monkeypatch.setattr(tail, "_unseen", lambda _: sql.SQL("true"))
+    monkeypatch.setattr(memory, "unseen", lambda _: sql.SQL("true"))
+    monkeypatch.setattr(memory, "is_ordered", lambda _: False)
     monkeypatch.setattr(Stage, "drain", lambda stage: [stage.intake.run_once() for _ in range(6)])
     assert mistakes(bed, 40) > 0
 

@@ -18,7 +18,7 @@ from psycopg import sql
 import inventory
 from bed import Bed, connect
 from inventory import INTAKE, SWEEP
-from oneroof import batch, cursor, lease, source, tail
+from oneroof import batch, cursor, lease, memory, source, tail
 from oneroof.db import Connection, one
 from oneroof.errors import HeldElsewhere, OneroofError
 from oneroof.source import Source
@@ -193,7 +193,8 @@ def without_the_frontier(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def without_the_open_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tail, "_unseen", lambda _: sql.SQL("true"))
+    monkeypatch.setattr(memory, "unseen", lambda _: sql.SQL("true"))
+    monkeypatch.setattr(memory, "is_ordered", lambda _: False)
 
 
 def without_the_mark_of_the_files(monkeypatch: pytest.MonkeyPatch) -> None:

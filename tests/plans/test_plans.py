@@ -18,9 +18,10 @@ from psycopg import sql
 
 from bed import Bed, connect, eventually
 from oneroof import batch, cursor, handoff, ranges, source, tail
+from oneroof.columns import DATED, UNDATED
 from oneroof.db import Connection, one, queries, transaction
 from oneroof.source import Source
-from oneroof.tail import DATED, SLOTS, UNDATED, Bounds, Range
+from oneroof.tail import SLOTS, Bounds, Range
 from oneroof.worker import _SETTINGS
 from oneroof.workers import handoff_intake
 

@@ -52,6 +52,7 @@ LAYERS = (
         "oneroof.matches",
         "oneroof.watch",
     },
+    {"oneroof.memory"},
     {"oneroof.tail", "oneroof.fingerprint", "oneroof.handoff", "oneroof.signals"},
     {
         "oneroof.facts",

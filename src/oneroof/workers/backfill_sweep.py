@@ -18,6 +18,7 @@ from psycopg import sql
 
 from oneroof import batch, cursor, events, facts, ranges, strip, tail
 from oneroof.batch import Statements
+from oneroof.columns import DATED, EPOCH, UNDATED
 from oneroof.cursor import Cursor
 from oneroof.db import Connection
 from oneroof.errors import OneroofError
@@ -25,7 +26,8 @@ from oneroof.lease import Lease
 from oneroof.retries import Retries
 from oneroof.retry import describe
 from oneroof.source import Source
-from oneroof.tail import DATED, EPOCH, SLOTS, UNDATED, Bounds, Range
+from oneroof.strip import Counting
+from oneroof.tail import SLOTS, Bounds, Range
 from oneroof.width import Width
 from oneroof.worker import MOVED, NOTHING, Run, Step, fenced, isolating
 
@@ -212,7 +214,6 @@ class BackfillSweep:
         piece = strip.next_piece(
             self.connection,
             self._counting(self._bounds),
-            self._bounds,
             first=first,
             end=end,
             wide=self._pages,
@@ -228,13 +229,11 @@ class BackfillSweep:
 
     def _counted(self, here: Cursor, piece: strip.Piece) -> int:
         bounds = Bounds(frontier=None, horizon=here.window_horizon)
-        given = {**bounds.parameters(), **piece.parameters()}
-        row = self.connection.execute(self._counting(bounds), given).fetchone()
-        assert row is not None
-        return int(row[0])
+        return strip.count(self.connection, self._counting(bounds), first=piece.first, last=piece.last)
 
-    def _counting(self, bounds: Bounds) -> bytes:
-        return self._statements.get("count", bounds.shape, compose=lambda: tail.tid_count(self.source, bounds))
+    def _counting(self, bounds: Bounds) -> Counting:
+        statement = self._statements.get("count", bounds.shape, compose=lambda: tail.tid_count(self.source, bounds))
+        return Counting(statement, bounds.parameters())
 
     def _rows(self, covered: Range | strip.Piece, *, bare: bool = False) -> sql.Composed:
         if isinstance(covered, Range):

@@ -17,6 +17,7 @@ from typing import Any
 
 from oneroof import batch, cursor, events, facts, findings, lease, reconcile, tail
 from oneroof.batch import Statements
+from oneroof.columns import EPOCH
 from oneroof.cursor import Cursor
 from oneroof.db import Connection, one, queries, say_now
 from oneroof.errors import OneroofError
@@ -24,7 +25,7 @@ from oneroof.lease import Lease
 from oneroof.reconcile import Piece
 from oneroof.retry import describe
 from oneroof.source import Source
-from oneroof.tail import EPOCH, FARTHEST, SLOTS
+from oneroof.tail import FARTHEST, SLOTS
 from oneroof.width import Width
 from oneroof.worker import NOTHING, Run, Step, fenced, isolating
 

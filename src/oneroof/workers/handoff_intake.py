@@ -18,6 +18,7 @@ from psycopg import sql
 
 from oneroof import batch, cursor, handoff, strip, tail, window
 from oneroof.batch import ROWS, SPANS, Applied, Statements
+from oneroof.columns import DATED
 from oneroof.cursor import Cursor, Horizon
 from oneroof.db import Connection, one, queries
 from oneroof.errors import OneroofError
@@ -29,7 +30,8 @@ from oneroof.retries import Retries
 from oneroof.retry import describe
 from oneroof.source import INVENTORY, REGISTER, Source
 from oneroof.streak import Streak
-from oneroof.tail import DATED, FARTHEST, Bounds, Range
+from oneroof.strip import Counting
+from oneroof.tail import FARTHEST, Bounds, Range
 from oneroof.width import Width
 from oneroof.window import At
 from oneroof.worker import MOVED, NOTHING, Run, Step, fenced, isolating
@@ -196,7 +198,7 @@ class HandoffIntake:
         ground = cursor.read_ground(self.connection, self.source)
         bounds = Bounds(frontier=here.frontier, horizon=None)
         known = not self._is_fast and ground.leaves == here.metadata.get("leaves")
-        if known and strip.is_still(self.connection, self._counting(bounds), bounds, blocks=ground.blocks):
+        if known and strip.is_still(self.connection, self._counting(here, bounds), blocks=ground.blocks):
             cursor.pass_over(self.connection, here, horizon)
             self._forgetting.begin(everything=False)
             self.windows_closed += 1
@@ -241,12 +243,15 @@ class HandoffIntake:
         if self._is_held_up:
             return at
         bounds, last = window.bounds(here, at), window.reach(at, ground, pages=BUSY_PAGES)
-        rows = strip.count(self.connection, self._counting(bounds), bounds, first=at["tid"], last=last)
+        rows = strip.count(self.connection, self._counting(here, bounds), first=at["tid"], last=last)
         self._is_held_up, self._pass_seconds = rows > 0, self._pass_seconds + time.monotonic() - began
         return at if rows else {**at, "tid": last}
 
-    def _counting(self, bounds: Bounds) -> bytes:
-        return self._statements.get("count", bounds.shape, compose=lambda: tail.tid_count(self.source, bounds))
+    def _counting(self, here: Cursor, bounds: Bounds) -> Counting:
+        statement = self._statements.get(
+            "count", bounds.shape, compose=lambda: tail.tid_count_unmet(self.source, bounds)
+        )
+        return Counting(statement, {**bounds.parameters(), "cursor": here.cursor_id})
 
     def _newest(self, here: Cursor, at: At | None, poison: OneroofError | None) -> Applied | None:
         if not self._is_fast:
@@ -328,8 +333,7 @@ class HandoffIntake:
         pages, most = (BUSY_PAGES, min(BUSY_ROWS, self.batch)) if self.pressed else (strip.PAGES, self.batch)
         piece = strip.next_piece(
             self.connection,
-            self._counting(bounds),
-            bounds,
+            self._counting(here, bounds),
             first=at["tid"],
             end=window.reach(at, ground, pages=pages),
             wide=self._pages,
