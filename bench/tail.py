@@ -73,7 +73,10 @@ def await_start(ground: Ground) -> None:
 def load(
     ground: Ground, *, rate: int, turn: int = 0, into: str = CANDIDATES, patience: float = 300.0
 ) -> tuple[list[float], int]:
-    """Write at a rate; how long each row took into a table, and how many never came."""
+    """Write at a rate; how long each row took into a table, and how many never came. A load begins when all that came
+    before it is told: the signals of an earlier one are no part of it.
+    """
+    _await(ground, "SELECT NOT EXISTS (SELECT FROM public.governance_untold)", seconds=patience)
     (last,) = one(ground.admin, "SELECT max(id) FROM public.birth_registry")
     ground.calm()
     forks = multiprocessing.get_context("forkserver")
