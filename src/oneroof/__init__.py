@@ -26,7 +26,7 @@ Imports point one way; tests/unit/test_import_direction.py has the layers:
       ← migrate columns cursor batch cases guard inbox matches watch
       ← memory ← tail fingerprint handoff signals
       ← duty facts forgetting known lull reconcile streak strip ranges walk window worker control
-      ← retries recount ← reckoning ← workers deriving ← executor ← lane ← supervisor status trace replay
+      ← asking retries recount ← reckoning ← workers deriving ← executor ← lane ← supervisor status trace replay
       ← doctor ← proof ← witness ← cli
 """
 

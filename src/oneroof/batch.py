@@ -41,6 +41,14 @@ class Applied:
     xids: list[int]
 
 
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A statement, and the parameters of it."""
+
+    statement: bytes
+    given: dict[str, Any]
+
+
 class Statements:
     """Statements of one worker on one source, composed when first asked for."""
 
@@ -92,9 +100,14 @@ def put(connection: Connection, source: Source, statement: bytes, parameters: di
     return execute(connection, statement, _given(source, parameters)).rowcount
 
 
-def apply(connection: Connection, source: Source, statement: bytes, parameters: dict[str, Any]) -> Applied:
+def ask(source: Source, statement: bytes, parameters: dict[str, Any]) -> Ask:
+    """An applying or staging statement with all that it is given."""
+    return Ask(statement, _given(source, parameters))
+
+
+def apply(connection: Connection, asked: Ask) -> Applied:
     """Run an applying or staging statement."""
-    row = execute(connection, statement, _given(source, parameters)).fetchone()
+    row = execute(connection, asked.statement, asked.given).fetchone()
     assert row is not None
     return Applied(*row)
 

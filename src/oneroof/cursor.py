@@ -46,6 +46,15 @@ class Cursor:
     next_xid: int
     oldest: str | None
 
+    def is_at(self, other: Cursor) -> bool:
+        """Whether it is where another was, for whoever looks for new rows."""
+        return self._place == other._place
+
+    @property
+    def _place(self) -> tuple[object, ...]:
+        window = (self.window_horizon, self.window_at)
+        return self.cursor_id, self.phase, self.frontier, *window, self.cluster_identity, self.metadata.get("started")
+
 
 @dataclass(frozen=True, slots=True)
 class Horizon:
@@ -107,11 +116,9 @@ def reading(*, worker: str, source: str, overlap: str | None = None) -> bytes:
     return sql.SQL(queries("cursor")["read"]).format(worker=worker, source=source, overlap=overlap).as_bytes(None)
 
 
-def read(answer: Answer) -> Cursor:
-    """The cursor from the last answer to a message that ended with reading it."""
-    while answer.nextset():
-        pass
-    row = answer.fetchone()
+def read(answer: Answer, *, place: int = -1) -> Cursor:
+    """The cursor from the answers to a message, the last of which it is unless said."""
+    row = answer.set_result(place).fetchone()
     assert row is not None
     return Cursor(*row)
 

@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
+from itertools import count
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -38,6 +39,9 @@ Answer = psycopg.Cursor[TupleRow]
 _COMMIT = b"COMMIT"
 # What the transaction under way on a connection has still to say before its COMMIT.
 _last_words: WeakKeyDictionary[Connection, bytes] = WeakKeyDictionary()
+# The names of statements that were prepared by hand.
+_named: WeakKeyDictionary[Connection, dict[bytes, str]] = WeakKeyDictionary()
+_numbers = count()
 _PARAMETER = re.compile(rb"%(?:\((?P<name>\w+)\)s|%)")
 _NAME = re.compile(r"^-- (?P<name>[a-z_]+) --$(?P<body>.*?)(?=^-- [a-z_]+ --$|\Z)", re.MULTILINE | re.DOTALL)
 
@@ -236,6 +240,48 @@ def execute(connection: Connection, statement: bytes, parameters: Mapping[str, A
     """Run a statement that comes again and again; the driver would look through a long one for parameters each time."""
     numbered, names = _numbered(statement)
     return psycopg.RawCursor(connection).execute(numbered, [parameters[name] for name in names])
+
+
+def prepare(connection: Connection, statement: bytes, parameters: Mapping[str, Any]) -> bool:
+    """Have a statement known to the server by a name, for `calling`; whether it is. Not where nothing is prepared."""
+    if connection.prepare_threshold is None:
+        return False
+    known = _named.setdefault(connection, {})
+    if statement not in known:
+        numbered, names = _numbered(statement)
+        kinds = ", ".join(_kind(parameters[name]) for name in names)
+        name = f"oneroof_{next(_numbers)}"
+        connection.execute(f"PREPARE {name} ({kinds}) AS ".encode() + numbered, prepare=False)
+        known[statement] = name
+    return True
+
+
+def calling(connection: Connection, statement: bytes, parameters: Mapping[str, Any]) -> str | None:
+    """A statement that was prepared, with its parameters, as text for a message that says more; None if it was not."""
+    name = _named.get(connection, {}).get(statement)
+    if name is None:
+        return None
+    return f"EXECUTE {name} ({', '.join(_literal(parameters[each]) for each in _numbered(statement)[1])})"
+
+
+def forget_prepared(connection: Connection) -> None:
+    """After somebody has had the server forget what was prepared."""
+    _named.pop(connection, None)
+
+
+@lru_cache(maxsize=1000, typed=True)
+def _literal(value: str | int | None) -> str:
+    return sql.Literal(value).as_string(None)
+
+
+def _kind(value: Any) -> str:
+    match value:
+        case bool():
+            return "boolean"
+        case int():
+            return "bigint"
+        case _:
+            return "unknown"
 
 
 @lru_cache(maxsize=500)

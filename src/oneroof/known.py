@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from copy import copy
 from dataclasses import dataclass, field
 
@@ -55,6 +56,12 @@ class Glance:
         to commit began then or later. Where the pass before met nothing, this one may begin where that did.
         """
         return self.at is None and (self._found_any or self.passes_over) and not self._is_noted
+
+    def begin(self, *, beyond: int) -> None:
+        """Of a pass that begins here: what is remembered, and what it is called, as no other is."""
+        if self.at is None:
+            self.beyond, self.number = beyond, None
+        self.number = self.number or random.getrandbits(62)
 
     def in_doubt(self, remembered: int | None) -> Glance:
         """After a batch of which it is not known whether it was kept: what is met from here on is not of one piece with

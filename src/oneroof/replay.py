@@ -150,9 +150,8 @@ class Replay:
             written = batch.put(self.connection, self.source, batch.reseeding(rows).as_bytes(None), given)
             batch.put(self.connection, self.source, batch.noting_duplicates(rows).as_bytes(None), given)
         else:
-            applied = batch.apply(
-                self.connection, self.source, handoff.applying(self.source, rows).as_bytes(None), given
-            )
+            applying = handoff.applying(self.source, rows).as_bytes(None)
+            applied = batch.apply(self.connection, batch.ask(self.source, applying, given))
             seen, written = applied.read, applied.written
             self._tell()
         done = Replayed(seen=int(seen), written=written, signals=self._signals() - before)

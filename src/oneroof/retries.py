@@ -58,7 +58,8 @@ class Retries:
         if self.anew:
             return batch.put(connection, self.source, batch.reseeding(rows).as_bytes(None), given)
         given = {**given, "again": False, "started": None}
-        return batch.apply(connection, self.source, handoff.applying(self.source, rows).as_bytes(None), given).written
+        applying = handoff.applying(self.source, rows).as_bytes(None)
+        return batch.apply(connection, batch.ask(self.source, applying, given)).written
 
     def _fail(self, connection: Connection, error: OneroofError) -> Step:
         retry.fail(connection, list(self._due(connection)), error)

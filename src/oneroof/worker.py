@@ -15,7 +15,6 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from oneroof import cursor, lease, retry
-from oneroof.cursor import Cursor
 from oneroof.db import Connection, transaction
 from oneroof.errors import OneroofError
 from oneroof.lease import Lease
@@ -84,24 +83,27 @@ class Run:
 def fenced(
     connection: Connection,
     held: Lease,
-    batch: Callable[[Cursor], T],
+    batch: Callable[..., T],
     *,
     worker: str,
     source: str,
     doing: str,
     overlap: str | None = None,
     without: str | None = None,
+    more: str | None = None,
 ) -> T:
     """Run a batch from its cursor on in one transaction behind the fence, as the worker's role, each statement within
     the limit; first it is noted when the oldest open transaction began, if an overlap is given. `without` names, with
-    blanks between, what the planner is not to use.
+    blanks between, what the planner is not to use. `more` is said in the same breath, and the batch is given its answer
+    beside the cursor.
     """
     settings = {
         **_SETTINGS,
         **dict.fromkeys((without or "").split(), "off"),
         "idle_in_transaction_session_timeout": f"{int(held.ttl * 500)}ms",
     }
-    first = b"; ".join([lease.fence(held), cursor.reading(worker=worker, source=source, overlap=overlap)])
+    reading = cursor.reading(worker=worker, source=source, overlap=overlap)
+    first = b"; ".join([lease.fence(held), reading, *([] if more is None else [more.encode()])])
     for attempt in range(1, ATTEMPTS + 1):
         try:
             with transaction(
@@ -114,7 +116,9 @@ def fenced(
                 settings=settings,
                 first=first,
             ) as answer:
-                return batch(cursor.read(answer))
+                if more is None:
+                    return batch(cursor.read(answer))
+                return batch(cursor.read(answer, place=-2), answer.set_result(-1).fetchone())
         except OneroofError as error:
             if attempt == ATTEMPTS or retry.kind_of(error) != retry.AGAIN:
                 raise

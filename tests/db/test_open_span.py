@@ -9,7 +9,7 @@ import pytest
 
 import inventory
 from oneroof import lease, source
-from oneroof.db import Connection, one
+from oneroof.db import Connection, allow_preparing, one
 from oneroof.known import Glance
 from oneroof.workers import handoff_intake
 from oneroof.workers.backfill_sweep import BackfillSweep
@@ -28,6 +28,7 @@ FOR EACH ROW EXECUTE FUNCTION fail_once()"""
 
 def fast_lane(connection: Connection, name: str, *, batch: int) -> HandoffIntake:
     """An intake whose frontier rests."""
+    allow_preparing(connection)
     held = lease.claim(connection, f"{handoff_intake.NAME}:{name}", instance="test", ttl=3600)
     return HandoffIntake(connection, source.find(connection, name), held, batch=batch, sweep_interval=3600)
 

@@ -277,7 +277,7 @@ class BackfillSweep:
                 **describe(error),
             }
             statement = batch.staging(self._rows(covered, bare=True)).as_bytes(None)
-            done = batch.apply(self.connection, self.source, statement, {**given, **who})
+            done = batch.apply(self.connection, batch.ask(self.source, statement, {**given, **who}))
             self._draft = replace(self.run, dlq=self.run.dlq + done.written)
             return done.written
 

@@ -362,7 +362,7 @@ class FullAudit:
         who = {"worker": INTAKE, "source": self.name, "cursor": None, "keep": batch.FORGET, **describe(poison)}
         given = self._suspects(at, **piece.given, **who)
         staging = batch.staging(reconcile.bare(self.source)).as_bytes(None)
-        staged = batch.apply(self.connection, self.source, staging, given)
+        staged = batch.apply(self.connection, batch.ask(self.source, staging, given))
         return Done(piece.then(), {"failed": staged.written})
 
     def _piece(self, at: dict[str, Any], blocks: int, *, most: int | None = None) -> Piece:

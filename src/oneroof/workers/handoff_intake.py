@@ -14,24 +14,23 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from psycopg import sql
+from psycopg import errors as pg
+from psycopg.rows import TupleRow
 
-from oneroof import batch, cursor, handoff, strip, tail, window
-from oneroof.batch import ROWS, SPANS, Applied, Statements
-from oneroof.columns import DATED
+from oneroof import batch, cursor, handoff, strip, window
+from oneroof.asking import Asking
+from oneroof.batch import Applied, Ask
 from oneroof.cursor import Cursor, Horizon
-from oneroof.db import Connection, one, queries
+from oneroof.db import Connection, calling, forget_prepared, one, prepare, queries
 from oneroof.errors import OneroofError
 from oneroof.forgetting import Forgetting
 from oneroof.known import Glance
 from oneroof.lease import Lease
 from oneroof.lull import Lull
 from oneroof.retries import Retries
-from oneroof.retry import describe
 from oneroof.source import INVENTORY, REGISTER, Source
 from oneroof.streak import Streak
-from oneroof.strip import Counting
-from oneroof.tail import FARTHEST, Bounds, Range
+from oneroof.tail import FARTHEST, Bounds
 from oneroof.width import Width
 from oneroof.window import At
 from oneroof.worker import MOVED, NOTHING, Run, Step, fenced, isolating
@@ -53,6 +52,10 @@ OVERLAP = "5 seconds"
 # Of what a batch wrote and of what is remembered the planner does not know how much it is when it makes its plan.
 COMPARING = "enable_nestloop enable_seqscan"
 T = TypeVar("T")
+
+
+class _Unforeseen(Exception):
+    """The cursor is not where it was left: what was asked in one breath with reading it may be wrong."""
 
 
 @dataclass(slots=True)
@@ -79,7 +82,7 @@ class HandoffIntake:
     windows_closed: int = field(default=0, init=False)
     run: Run = field(default_factory=Run, init=False)
     _draft: Run = field(default_factory=Run, init=False)
-    _statements: Statements = field(default_factory=Statements, init=False)
+    _asking: Asking = field(init=False)
     _width: Width = field(init=False)
     _pages: Width = field(default_factory=strip.width, init=False)
     _retries: Retries = field(init=False)
@@ -88,6 +91,8 @@ class HandoffIntake:
     _has_due: bool = field(default=False, init=False)
     _has_untold: bool = field(default=False, init=False)
     _streak: Streak = field(default_factory=Streak, init=False)
+    # The cursor as it was left, if nothing is under way but looking for the newest rows.
+    _left: Cursor | None = field(default=None, init=False)
     _forgetting: Forgetting = field(default_factory=Forgetting, init=False)
     _is_held_up: bool = field(default=False, init=False)
     _turn: int = field(default=0, init=False)
@@ -100,6 +105,7 @@ class HandoffIntake:
 
     def __post_init__(self) -> None:
         self._width = Width(most=self.batch)
+        self._asking = Asking(self.source, NAME, with_own=self.at_once, effect=self.effect)
         self._glance = Glance(passes_over=self.source.own_column is not None and not self.at_once)
         self._lull = Lull(self.sweep_interval)
         self._retries = Retries(NAME, self.source, self.name, Width(most=self.batch), anew=False)
@@ -139,9 +145,25 @@ class HandoffIntake:
     def _newest_rows(self) -> Step:
         return isolating(
             self._width,
-            lambda: self._streak.hoping(lambda: self._fenced(self._fast, overlap=self._overlap)),
-            lambda e: self._fenced(lambda here: self._fast(here, e), overlap=self._overlap),
+            lambda: self._streak.hoping(self._next_rows),
+            lambda e: self._fenced(lambda here: self._fast(here, poison=e), overlap=self._overlap),
         )
+
+    def _next_rows(self) -> Step:
+        """In one breath with the fence and the cursor, if that was where it was left the last time."""
+        if self._left is not None:
+            asked = self._ask(self._left)
+            more = calling(self.connection, asked.statement, asked.given)
+            if more is not None:
+                try:
+                    return self._fenced(self._fast, overlap=self._overlap, more=more)
+                except _Unforeseen:
+                    pass
+                except OneroofError as error:
+                    if not isinstance(error.__cause__, pg.InvalidSqlStatementName):
+                        raise
+                    forget_prepared(self.connection)
+        return self._fenced(self._fast, overlap=self._overlap)
 
     def _piece(self) -> Step:
         return isolating(
@@ -150,46 +172,54 @@ class HandoffIntake:
             lambda e: self._fenced(lambda here: self._frontier(here, e)),
         )
 
-    def _fenced(self, piece: Callable[[Cursor], T], *, overlap: str | None = None) -> T:
+    def _fenced(self, piece: Callable[..., T], *, overlap: str | None = None, more: str | None = None) -> T:
         before = self._glance
 
-        def drafted(here: Cursor) -> T:
+        def drafted(here: Cursor, *answer: TupleRow) -> T:
             # What an attempt has changed that was not kept counts for nothing.
             self._draft, self._glance = self.run, copy(before)
-            return piece(here)
+            return piece(here, *answer)
 
         who = {**self._who(), "doing": f"tailing {self.name}", "without": COMPARING}
         try:
-            step = fenced(self.connection, self.lease, drafted, **who, overlap=overlap)
+            step = fenced(self.connection, self.lease, drafted, **who, overlap=overlap, more=more)
         except BaseException:
             # Whether it was kept is not known; nor is then what the lane knew.
-            self._glance = before.in_doubt(self._remembered)
+            self._glance, self._left = before.in_doubt(self._remembered), None
             raise
         self.run = self._draft
         return step
 
-    def _fast(self, here: Cursor, poison: OneroofError | None = None) -> Step:
-        """Whatever is new by its timestamp; and see whether a window is open or due."""
-        horizon = cursor.read_horizon(self.connection, here)
+    def _fast(self, here: Cursor, answer: TupleRow | None = None, *, poison: OneroofError | None = None) -> Step:
+        """Whatever is new by its timestamp; and see whether a window is open or due. An answer is that of an ask which
+        went before, and counts only if the cursor is where it was.
+        """
+        horizon, left, self._left = cursor.read_horizon(self.connection, here), self._left, None
+        if answer is not None and not (left is not None and here.is_at(left) and not self._is_elsewhere(here, horizon)):
+            raise _Unforeseen
         self._window, self._has_due, self._has_untold = here.window_horizon is not None, here.has_due, here.has_untold
         self.calm = 0.0 if self._is_fast else max(0.0, self.sweep_interval - here.rested)
         if here.frontier is None and here.window_horizon is None:
             if here.phase == "reconciling":
                 return self._open(here, horizon, phase="reconciling", full=True)
             return self._start(here, horizon)
-        moved = here.cluster_identity != horizon.identity
-        far = horizon.next - (here.frontier or horizon.next) > FARTHEST and not (here.window_at or {}).get("full")
-        if moved or far:
+        if self._is_elsewhere(here, horizon):
             return self._open(here, horizon, phase="reconciling", full=True)
         at = self._glide(here)
-        applied = self._newest(here, at, poison)
+        applied = self._newest(here, at, answer, poison)
         pruned = self._forgetting.go_on(self.connection, here, most=BUSY_PRUNE if self.pressed else PRUNE)
         if not self._window and self._due(here) and not self._is_still(here, horizon):
             self._open(here, horizon, phase="incremental", full=False)
+        self._left = here if applied is not None and not self._window else None
         if applied is None or applied.read == 0:
             return MOVED if pruned or at != here.window_at or (self._window and not here.window_horizon) else NOTHING
         self.has_news = applied.read > applied.own
         return Step(seen=applied.read, written=applied.written, idle=False)
+
+    def _is_elsewhere(self, here: Cursor, horizon: Horizon) -> bool:
+        """Whether F is of another cluster, or so far behind that xids could be mistaken."""
+        far = horizon.next - (here.frontier or horizon.next) > FARTHEST and not (here.window_at or {}).get("full")
+        return far or here.cluster_identity != horizon.identity
 
     def _is_still(self, here: Cursor, horizon: Horizon) -> bool:
         """A small table without a fast lane, in which nothing is new, is passed over at once; where nothing was
@@ -198,7 +228,7 @@ class HandoffIntake:
         ground = cursor.read_ground(self.connection, self.source)
         bounds = Bounds(frontier=here.frontier, horizon=None)
         known = not self._is_fast and ground.leaves == here.metadata.get("leaves")
-        if known and strip.is_still(self.connection, self._counting(here, bounds), blocks=ground.blocks):
+        if known and strip.is_still(self.connection, self._asking.counting(here, bounds), blocks=ground.blocks):
             cursor.pass_over(self.connection, here, horizon)
             self._forgetting.begin(everything=False)
             self.windows_closed += 1
@@ -243,17 +273,13 @@ class HandoffIntake:
         if self._is_held_up:
             return at
         bounds, last = window.bounds(here, at), window.reach(at, ground, pages=BUSY_PAGES)
-        rows = strip.count(self.connection, self._counting(here, bounds), first=at["tid"], last=last)
+        rows = strip.count(self.connection, self._asking.counting(here, bounds), first=at["tid"], last=last)
         self._is_held_up, self._pass_seconds = rows > 0, self._pass_seconds + time.monotonic() - began
         return at if rows else {**at, "tid": last}
 
-    def _counting(self, here: Cursor, bounds: Bounds) -> Counting:
-        statement = self._statements.get(
-            "count", bounds.shape, compose=lambda: tail.tid_count_unmet(self.source, bounds)
-        )
-        return Counting(statement, {**bounds.parameters(), "cursor": here.cursor_id})
-
-    def _newest(self, here: Cursor, at: At | None, poison: OneroofError | None) -> Applied | None:
+    def _newest(
+        self, here: Cursor, at: At | None, answer: TupleRow | None, poison: OneroofError | None
+    ) -> Applied | None:
         if not self._is_fast:
             return None
         look = self._glance
@@ -261,38 +287,26 @@ class HandoffIntake:
             look.note(here.oldest)
         if look.since is None:
             (look.since,) = one(self.connection, queries("cursor")["since"], {**self._who(), "overlap": OVERLAP})
-        # During a full pass F counts for nothing; everything below H is that pass's business.
-        full = (here.window_at or {}).get("full")
-        frontier = here.window_horizon if full else here.frontier
-        bounds = Bounds(frontier=max(frontier or 0, look.known.below), horizon=None)
+        if answer is None:
+            asked = self._ask(here, poison)
+            if poison is None:
+                prepare(self.connection, asked.statement, asked.given)
+            done = batch.apply(self.connection, asked)
+        else:
+            done = Applied(*answer)
         size = 1 if poison else self._width.now
-        stretch = Range(part=DATED, after=look.at, upto=None)
-        given = {**bounds.parameters(), **stretch.parameters(), "since": look.since, "batch": size}
-        if look.at is None:
-            look.beyond = self._latest_remembered(here)
-        # Whatever a pass writes has a later xid, so that no other pass is called the same.
-        look.number = look.number if look.at is not None and look.number else here.next_xid
-        given |= {"done": look.known.text, "beyond": look.beyond, "pass": look.number, "with_own": self.at_once}
-        bare = poison is not None
-        statement = self._statements.get(
-            "fast",
-            bounds.shape,
-            stretch.shape,
-            bare,
-            self._streak.lasts(),
-            compose=lambda: self._effect(
-                tail.fast_rows(self.source, bounds, stretch, bare=bare, of_others=not self.at_once),
-                bare,
-                memory=SPANS,
-            ),
-        )
-        done = self._apply(here, statement, given, poison=poison, at=at, full=False)
+        self._account(here, done, poison=poison, at=at, full=False)
         mark = None
         if done.read == size and done.mark_ts is not None and done.mark_key is not None:
             keys = [done.mark_key] if len(self.source.key_columns) == 1 else map(str, json.loads(done.mark_key))
             mark = [done.mark_ts, *keys]
         look.go_on(mark, read=done.read, is_full=done.read == size, horizon=here.horizon, xids=done.xids)
         return done
+
+    def _ask(self, here: Cursor, poison: OneroofError | None = None) -> Ask:
+        look, size = self._glance, 1 if poison else self._width.now
+        look.begin(beyond=self._latest_remembered(here))
+        return self._asking.newest(here, look, size=size, births=self._streak.lasts(), poison=poison)
 
     @property
     def _overlap(self) -> str | None:
@@ -333,7 +347,7 @@ class HandoffIntake:
         pages, most = (BUSY_PAGES, min(BUSY_ROWS, self.batch)) if self.pressed else (strip.PAGES, self.batch)
         piece = strip.next_piece(
             self.connection,
-            self._counting(here, bounds),
+            self._asking.counting(here, bounds),
             first=at["tid"],
             end=window.reach(at, ground, pages=pages),
             wide=self._pages,
@@ -345,49 +359,15 @@ class HandoffIntake:
         if piece.rows == 0:
             cursor.place(self.connection, here, at)
             return MOVED
-        bare = poison is not None
-        statement = self._statements.get(
-            "walk",
-            bounds.shape,
-            bare,
-            full,
-            here.phase,
-            self._streak.lasts(),
-            compose=lambda: self._effect(
-                tail.tid_rows(self.source, bounds, bare=bare), bare, full=full, first=here.phase == "seeding"
-            ),
+        asked = self._asking.piece(
+            here, at, piece, beyond=self._latest_remembered(here), births=self._streak.lasts(), poison=poison
         )
-        # A full pass may be over a million rows that change nothing; of those below H it needs no memory.
-        keep = here.window_horizon if full else 0
-        given = {**bounds.parameters(), **piece.parameters(), "keep": keep, "past": at.get("past")}
-        given["beyond"] = self._latest_remembered(here)
-        done = self._apply(here, statement, given, poison=poison, at=at, full=full)
+        done = batch.apply(self.connection, asked)
+        self._account(here, done, poison=poison, at=at, full=full)
         self._glance.beyond = self._remembered
         return Step(seen=done.read, written=done.written, idle=False)
 
-    def _effect(
-        self, rows: sql.Composed, bare: bool, *, full: bool = False, first: bool = False, memory: str = ROWS
-    ) -> sql.Composed:
-        counts = handoff.NOTHING if first else handoff.unread(self.source) if full else batch.EVERY
-        if bare:
-            return batch.staging(rows, counts=counts, memory=memory)
-        how = handoff.BORN if self._streak.lasts() else handoff.SEEN if first else None
-        return handoff.applying(self.source, rows, how=how, effect=self.effect, counts=counts, memory=memory)
-
-    def _apply(
-        self,
-        here: Cursor,
-        statement: bytes,
-        given: dict[str, Any],
-        *,
-        poison: OneroofError | None,
-        at: At | None,
-        full: bool,
-    ) -> Applied:
-        failed = {} if poison is None else describe(poison)
-        given = {**given, **self._who(), "cursor": here.cursor_id, **failed}
-        given |= {"again": full, "started": here.metadata.get("started")}
-        done = batch.apply(self.connection, self.source, statement, given)
+    def _account(self, here: Cursor, done: Applied, *, poison: OneroofError | None, at: At | None, full: bool) -> None:
         self._remembered = max([self._remembered or 0, *done.xids])
         inventory = self.source.source_kind == INVENTORY and self.effect is None
         self._streak.note(done.read, born=inventory and done.written == done.read and poison is None)
@@ -399,7 +379,6 @@ class HandoffIntake:
             watermark = None if done.mark_ts is None or done.mark_key is None else (done.mark_ts, done.mark_key)
             told: dict[str, Any] = {"watermark": watermark, "summary": self._draft.summary()}
             cursor.advance(self.connection, here, at=at, seen=counted, written=done.written, **told)
-        return done
 
     def _due(self, here: Cursor) -> bool:
         if self.at_once and not self.windows_closed:
