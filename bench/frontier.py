@@ -12,6 +12,7 @@ from time import monotonic
 from bench.figure import Figure
 from bench.ground import SOURCE, Trial, say, serially
 from oneroof import lease
+from oneroof.db import allow_preparing
 from oneroof.workers import handoff_intake
 from oneroof.workers.handoff_intake import HandoffIntake
 
@@ -25,6 +26,8 @@ def run(trial: Trial) -> list[Figure]:
     ground.complete()
     bare, ours = [], []
     with ground.dial() as connection, serially(connection):
+        # As a lane does.
+        allow_preparing(connection)
         executor = lease.executor_name(handoff_intake.NAME, SOURCE)
         held = lease.claim(connection, executor, instance="bench")
         intake = HandoffIntake(connection, ground.source, held, sweep_interval=0)

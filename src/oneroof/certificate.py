@@ -11,18 +11,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    PublicFormat,
-    load_pem_private_key,
-    load_pem_public_key,
-)
+from typing import TYPE_CHECKING, Any
 
 from oneroof.errors import Usage, Wrong
+
+if TYPE_CHECKING:
+    # Keys are loaded by those few who use them: a worker would carry eight megabytes for nothing.
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 Certificate = dict[str, Any]
 
@@ -74,7 +69,7 @@ def seal(document: Mapping[str, Any], *, key: Ed25519PrivateKey | None) -> Certi
     sealed = {k: v for k, v in document.items() if k not in _SEALS}
     sealed["sha256"] = digest(sealed)
     if key is not None:
-        public = _raw(key.public_key())
+        public = key.public_key().public_bytes_raw()
         sealed["signature"] = {
             "algorithm": "Ed25519",
             "public_key": public.hex(),
@@ -146,6 +141,9 @@ def check_signature(certificate: Certificate, *, key: Ed25519PublicKey | None, n
         if key is not None:
             raise Wrong(f"{name} is not signed, and a key was given to check it with")
         return Signed(is_signed=False, is_vouched=False, fingerprint=None)
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
     try:
         public = bytes.fromhex(found["public_key"])
         value = bytes.fromhex(found["value"])
@@ -155,7 +153,7 @@ def check_signature(certificate: Certificate, *, key: Ed25519PublicKey | None, n
     fingerprint = hashlib.sha256(public).hexdigest()
     if found.get("fingerprint") != fingerprint:
         raise Wrong(f"the signature of {name} names another key than it carries")
-    if key is not None and _raw(key) != public:
+    if key is not None and key.public_bytes_raw() != public:
         raise Wrong(f"{name} was signed with another key, {fingerprint}")
     try:
         own.verify(value, str(certificate["sha256"]).encode())
@@ -168,6 +166,10 @@ def private_key(path: Path | None) -> Ed25519PrivateKey | None:
     """The key to sign with, if one is configured."""
     if path is None:
         return None
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
     try:
         key = load_pem_private_key(path.read_bytes(), password=None)
     except OSError as error:
@@ -181,6 +183,10 @@ def private_key(path: Path | None) -> Ed25519PrivateKey | None:
 
 def public_key(path: Path) -> Ed25519PublicKey:
     """A key to check signatures with."""
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+    from cryptography.hazmat.primitives.serialization import load_pem_public_key
+
     try:
         key = load_pem_public_key(path.read_bytes())
     except OSError as error:
@@ -235,10 +241,6 @@ def add(*scopes: Mapping[str, Any]) -> dict[str, Any]:
             "sum": str(sum(int(scope["fingerprint"]["sum"]) for scope in scopes)),
         },
     }
-
-
-def _raw(key: Ed25519PublicKey) -> bytes:
-    return key.public_bytes(Encoding.Raw, PublicFormat.Raw)
 
 
 def _require_whole(value: Any) -> None:

@@ -9,9 +9,8 @@ from __future__ import annotations
 import hmac
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
@@ -27,6 +26,9 @@ from oneroof.recount import CANDIDATES
 from oneroof.source import Source
 from oneroof.tail import TIDS, Bounds
 from oneroof.walk import Progress, Walk, walking
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 # Whoever proves at the same time may be first; then the chain is longer, and the certificate is made anew.
 ATTEMPTS = 10
