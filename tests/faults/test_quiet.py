@@ -8,8 +8,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import sleep
 
+import pytest
+
 from bed import connect, eventually
 from by_hand import LEFT, Server, add_births, number, server
+from oneroof import lane
 from oneroof.lane import FOLLOWING, Report
 from oneroof.supervisor import NAMES, Supervisor
 from oneroof.workers import candidate_scan, handoff_intake, input_gate
@@ -55,7 +58,7 @@ def are_rare(looked: Counter[str]) -> bool:
     return all(looked[each] <= 2 for each in FOLLOWERS)
 
 
-def test_followers_look_rarely_until_the_intake_has_brought_something() -> None:
+def test_followers_look_rarely_until_the_intake_has_brought_something(monkeypatch: pytest.MonkeyPatch) -> None:
     with server() as host, connect(host.dsn()) as admin:
         # Nothing is due by itself while this runs.
         admin.execute("UPDATE governance_worker_policy SET sweep_interval = '1 hour'")
@@ -65,8 +68,10 @@ def test_followers_look_rarely_until_the_intake_has_brought_something() -> None:
             quiet = within(FOLLOWING)
             assert are_rare(quiet)
             assert quiet[INTAKE] > FOLLOWING / 2
+            # By themselves they would not look again.
+            monkeypatch.setattr(lane, "FOLLOWING", 3600.0)
             add_births(admin, "quiet", 10)
-            eventually(lambda: number(admin, JUDGED) == 10, what="verdicts", seconds=FOLLOWING)
+            eventually(lambda: number(admin, JUDGED) == 10, what="verdicts")
 
 
 def test_without_an_intake_of_its_own_a_process_looks_every_second() -> None:
