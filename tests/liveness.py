@@ -51,7 +51,9 @@ class Actor:
         return row == (True,)
 
     def tick(self) -> None:
-        self.admin.execute("SELECT gov_lease_hold(%s::text, %s::text, 'ok'::text)", (self.executor, self.owner))
+        self.admin.execute(
+            "SELECT gov_lease_hold(%s::text, %s::text, 'ok'::text, '0'::interval)", (self.executor, self.owner)
+        )
 
     def work(self, statement: str = "last_run_at = gov_now()") -> None:
         """Change its cursor, as a batch does."""

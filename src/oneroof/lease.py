@@ -17,6 +17,8 @@ from oneroof.db import Connection, one, queries, transaction
 from oneroof.errors import HeldElsewhere
 
 TTL = 30.0
+# For so long a tick is fresh, but for no more than a quarter of the TTL.
+FRESH = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,8 @@ def claim(connection: Connection, executor: str, *, instance: str, ttl: float = 
 def fence(lease: Lease, *, status: str = "ok") -> bytes:
     """What a transaction has to say first; it fails as held elsewhere if the lease is not ours."""
     hold = sql.SQL(queries("lease")["hold"])
-    return hold.format(executor=lease.executor, owner=lease.owner, status=status).as_bytes(None)
+    fresh = f"{min(FRESH, lease.ttl / 4)} seconds"
+    return hold.format(executor=lease.executor, owner=lease.owner, status=status, fresh=fresh).as_bytes(None)
 
 
 def release(connection: Connection, lease: Lease) -> bool:

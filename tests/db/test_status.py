@@ -28,7 +28,7 @@ def test_the_states_are_told_apart(admin: Connection) -> None:
     actor.tick()
     assert actor.seen().state == "quiet"
     assert status.read(admin).is_well
-    admin.execute("SELECT gov_lease_hold(%s::text, 'a/1'::text, 'warn'::text)", (actor.executor,))
+    admin.execute("SELECT gov_lease_hold(%s::text, 'a/1'::text, 'warn'::text, '0'::interval)", (actor.executor,))
     assert (actor.seen().state, actor.seen().last_tick_status) == ("quiet", "warn")
 
 

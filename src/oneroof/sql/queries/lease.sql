@@ -6,7 +6,7 @@ SELECT lease_owner, extract(epoch FROM public.gov_now() - last_tick_at)::float8
 FROM public.queue_heartbeat WHERE executor_name = %(executor)s::text
 
 -- hold --
-SELECT public.gov_lease_hold({executor}, {owner}, {status})
+SELECT public.gov_lease_hold({executor}, {owner}, {status}, {fresh}::interval)
 
 -- release --
 SELECT public.gov_lease_release(%(executor)s::text, %(owner)s::text)
