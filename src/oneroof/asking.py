@@ -10,7 +10,7 @@ from typing import Any
 
 from psycopg import sql
 
-from oneroof import batch, handoff, tail, window
+from oneroof import batch, handoff, memory, tail, window
 from oneroof.batch import ROWS, SPANS, Ask, Statements
 from oneroof.columns import DATED
 from oneroof.cursor import Cursor
@@ -58,6 +58,7 @@ class Asking:
         statement = self._statements.get("fast", bounds.shape, stretch.shape, bare, births, compose=compose)
         given = {**bounds.parameters(), **stretch.parameters(), "since": look.since, "batch": size}
         given |= {"done": look.known.text, "beyond": look.beyond, "pass": look.number, "with_own": self.with_own}
+        given["ordered_by"] = memory.order(self.source)
         return self._ask(here, statement, given, poison=poison, again=False)
 
     def piece(

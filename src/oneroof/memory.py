@@ -8,6 +8,9 @@ in there to its last, since whoever sees one row of a transaction sees them all.
 
 from __future__ import annotations
 
+import json
+from hashlib import sha256
+
 from psycopg import sql
 
 from oneroof.columns import DATED, is_own, key_mark, key_values, keyset_columns, named, row_xid
@@ -21,6 +24,12 @@ def is_ordered(source: Source) -> bool:
     """Whether it is easily told which rows are the first and the last of some."""
     kinds = [source.types[name] for name in source.key_columns]
     return source.timestamp_column is not None and len(kinds) == 1 and kinds[0] in _ORDERED
+
+
+def order(source: Source) -> str:
+    """A digest of the columns by which rows are in order, with their types: of another order a span says nothing."""
+    columns = [[name, source.types[name]] for name in keyset_columns(source, DATED)]
+    return sha256(json.dumps(columns).encode()).hexdigest()[:16]
 
 
 def unseen(source: Source) -> sql.Composable:
@@ -40,10 +49,11 @@ def unmet(source: Source) -> sql.Composable:
     return sql.SQL(
         """g.dated < g.rows OR (SELECT true FROM public.governance_open_span AS o
   WHERE o.cursor_id = %(cursor)s AND o.row_xid = {xid} AND (o.with_own OR NOT g.own)
-    AND g.first_ts >= o.first_ts::{kind} AND (g.first_ts > o.first_ts::{kind} OR g.first_key >= o.first_key::{key})
-    AND g.last_ts <= o.last_ts::{kind} AND (g.last_ts < o.last_ts::{kind} OR g.last_key <= o.last_key::{key})
+    AND CASE WHEN o.ordered_by = {order}
+    THEN g.first_ts >= o.first_ts::{kind} AND (g.first_ts > o.first_ts::{kind} OR g.first_key >= o.first_key::{key})
+     AND g.last_ts <= o.last_ts::{kind} AND (g.last_ts < o.last_ts::{kind} OR g.last_key <= o.last_key::{key}) END
   LIMIT 1) IS NULL"""
-    ).format(xid=row_xid("g"), kind=kind, key=key)
+    ).format(xid=row_xid("g"), kind=kind, key=key, order=sql.Literal(order(source)))
 
 
 def _unspanned(source: Source) -> sql.Composable:
@@ -61,5 +71,6 @@ def _unspanned(source: Source) -> sql.Composable:
     )
     return sql.SQL(
         """(SELECT true FROM public.governance_open_span AS o WHERE o.cursor_id = %(cursor)s AND o.row_xid = {xid}
-  AND {here} >= {first} AND {here} <= {last} AND (o.with_own OR NOT {own}) LIMIT 1) IS NULL AND """
-    ).format(xid=row_xid("s"), here=here, first=first, last=last, own=is_own(source))
+  AND CASE WHEN o.ordered_by = {order} THEN {here} >= {first} AND {here} <= {last} END AND (o.with_own OR NOT {own})
+  LIMIT 1) IS NULL AND """
+    ).format(xid=row_xid("s"), order=sql.Literal(order(source)), here=here, first=first, last=last, own=is_own(source))

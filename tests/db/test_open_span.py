@@ -138,3 +138,31 @@ def test_a_span_goes_by_the_type_of_the_key(
     assert (one(admin, SEEN, ("typed",)), one(admin, SPANS)) == ((22,), (1,))
     walk(admin, intake)
     assert one(admin, SEEN, ("typed",)) == (22,)
+
+
+def test_a_source_with_another_order_is_not_misled_by_spans_of_the_old_one(admin: Connection) -> None:
+    """Half of a transaction was met in the order of one column, and then the source goes by another, of another type:
+    the other half is not taken for met.
+    """
+    admin.execute("CREATE TABLE turned (id int PRIMARY KEY, at timestamptz, day date, code text NOT NULL)")
+    admin.execute("CREATE INDEX ON turned (at, id); CREATE INDEX ON turned (day, id)")
+    added = source.add(admin, "turned", key=["id"], timestamp="at", ref="code")
+    inventory.settle(admin)
+    sweep = BackfillSweep(admin, added, inventory.claim(admin, inventory.SWEEP, "turned"), scope="turned")
+    inventory.until_idle(sweep)
+    intake = fast_lane(admin, "turned", batch=5)
+    intake.run_once()
+    admin.execute(
+        # The odd ones come first, and with them the first and the last of all in the order of the day.
+        "INSERT INTO turned SELECT n, now() - (2 + n % 2) * interval '1 second', current_date, 'c' || n"
+        " FROM generate_series(1, 9) AS n"
+    )
+    assert intake.run_once().seen == 5
+    source.add(admin, "turned", key=["id"], timestamp="day", ref="code")
+    intake.source = source.find(admin, "turned")
+    walk(admin, intake)
+    missing = (
+        "SELECT count(*) FROM turned WHERE NOT EXISTS (SELECT FROM governance_candidate_state"
+        " WHERE source_key = id::text AND source_name = 'turned')"
+    )
+    assert one(admin, missing) == (0,)

@@ -66,6 +66,7 @@ CREATE TABLE public.governance_open_span (
   row_xid   bigint NOT NULL,
   pass      bigint NOT NULL,
   with_own  boolean NOT NULL,
+  ordered_by text NOT NULL,
   first_ts  text NOT NULL,
   first_key text NOT NULL,
   last_ts   text NOT NULL,
@@ -74,6 +75,7 @@ CREATE TABLE public.governance_open_span (
 );
 COMMENT ON TABLE public.governance_open_span IS 'the same for many at once: all rows that a transaction wrote from the first to the last, in the order of timestamp and key';
 COMMENT ON COLUMN public.governance_open_span.pass IS 'the pass over the newest rows that met them; one pass may meet a transaction in several batches';
+COMMENT ON COLUMN public.governance_open_span.ordered_by IS 'a digest of the columns whose order it is, and of their types: a source may be given others';
 COMMENT ON COLUMN public.governance_open_span.with_own IS 'whether what oneroof wrote itself is among them';
 
 CREATE TABLE public.governance_candidate_state (

@@ -70,8 +70,8 @@ SELECT %(cursor)s, row_xid, key_mark FROM batch WHERE row_xid >= %(keep)s
 -- spans --
 -- The rows of each transaction are all there are from its first to its last one, since the batch is in the order of both. The next batch
 -- of the same pass goes on where this one ended.
-INSERT INTO public.governance_open_span AS o (cursor_id, row_xid, pass, with_own, first_ts, first_key, last_ts, last_key)
-SELECT %(cursor)s, n.row_xid, %(pass)s, %(with_own)s, (array_agg(n.ts_text ORDER BY n.turn))[1], (array_agg(n.source_key ORDER BY n.turn))[1],
+INSERT INTO public.governance_open_span AS o (cursor_id, row_xid, pass, with_own, ordered_by, first_ts, first_key, last_ts, last_key)
+SELECT %(cursor)s, n.row_xid, %(pass)s, %(with_own)s, %(ordered_by)s::text, (array_agg(n.ts_text ORDER BY n.turn))[1], (array_agg(n.source_key ORDER BY n.turn))[1],
        (array_agg(n.ts_text ORDER BY n.turn))[count(*)], (array_agg(n.source_key ORDER BY n.turn))[count(*)]
 FROM (SELECT b.row_xid, b.ts_text, b.source_key, row_number() OVER () AS turn FROM batch AS b) AS n GROUP BY n.row_xid
 ON CONFLICT (cursor_id, row_xid, pass) DO UPDATE SET last_ts = excluded.last_ts, last_key = excluded.last_key
