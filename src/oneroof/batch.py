@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
+import psycopg
 from psycopg import sql
 
 from oneroof.db import Connection, execute, queries
@@ -75,6 +76,23 @@ def reseeding(rows: sql.Composed) -> sql.Composed:
 def noting_duplicates(rows: sql.Composed) -> sql.Composed:
     """Note the rows that another row's candidate stands for, after they were written."""
     return sql.SQL(queries("batch")["duplicates"]).format(rows=rows)
+
+
+def met(rows: sql.Composed) -> sql.Composed:
+    """Those of some rows whose key is among %(met)s."""
+    return sql.SQL("SELECT * FROM ({}) AS r WHERE r.candidate_key = ANY (%(met)s::text[])").format(rows)
+
+
+def unmet(rows: sql.Composed) -> sql.Composed:
+    """The others."""
+    return sql.SQL("SELECT * FROM ({}) AS r WHERE (r.candidate_key = ANY (%(met)s::text[])) IS NOT TRUE").format(rows)
+
+
+def known_key(violation: psycopg.Error) -> str | None:
+    """The key that was there already, which the server names in whatever language; None where it does not."""
+    _, found, rest = (violation.diag.message_detail or "").partition("(candidate_key)=(")
+    key, _, _ = rest.rpartition(")")
+    return key if found and key else None
 
 
 def staging(rows: sql.Composed, *, counts: sql.Composable = EVERY, memory: str = ROWS) -> sql.Composed:

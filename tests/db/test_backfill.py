@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from psycopg.errors import UniqueViolation
 
 from bed import connect
-from oneroof import lease, source
+from oneroof import batch, lease, source
 from oneroof.db import Connection, one
 from oneroof.errors import HeldElsewhere
 from oneroof.workers.backfill_sweep import NAME, BackfillSweep
@@ -168,3 +169,42 @@ def test_a_policy_that_hides_rows_is_an_error_and_not_an_omission(admin: Connect
     admin.execute("ALTER TABLE birth_registry ENABLE ROW LEVEL SECURITY")
     with pytest.raises(Exception, match="row-level security"):
         sweep(admin)
+
+
+@pytest.mark.parametrize("twins", [0, 1, 2, 3, 40])
+@pytest.mark.parametrize("where", ["apart", "together"])
+def test_known_keys_are_written_apart_from_a_batch(admin: Connection, twins: int, where: str) -> None:
+    """Rows that share a key, in one batch or in two, whatever the key looks like: the first of them has the candidate,
+    the others are noted, and the counter is that of the rows.
+    """
+    admin.execute("CREATE TABLE src (k int PRIMARY KEY, code text NOT NULL)")
+    admin.execute(
+        """INSERT INTO src SELECT n, 'it''s (candidate_key)=(' || n || ') "ä"' FROM generate_series(1, 100) AS n"""
+    )
+    second = "100 + n" if where == "together" else "200 + n"
+    admin.execute(
+        f"INSERT INTO src SELECT {second}, s.code FROM generate_series(1, %s) AS n JOIN src AS s ON s.k = n", (twins,)
+    )
+    admin.execute("INSERT INTO src SELECT n, 'last of ' || n FROM generate_series(500, 600) AS n")
+    source.add(admin, "src", key=["k"], ref="code")
+    assert sweep(admin, "src", batch=300 if where == "together" else 100) == 201 + twins
+    assert one(admin, "SELECT count(*), count(DISTINCT candidate_key) FROM governance_candidate_state") == (201, 201)
+    noted = admin.execute(
+        """SELECT d.source_key::int, c.source_key::int FROM governance_duplicate AS d
+           JOIN governance_candidate_state AS c USING (candidate_key) ORDER BY 1"""
+    ).fetchall()
+    assert noted == [((100 if where == "together" else 200) + n, n) for n in range(1, twins + 1)]
+    assert one(admin, "SELECT events_seen FROM gov_worker_cursor WHERE source_name = 'src'") == (201 + twins,)
+
+
+def test_the_server_names_the_key_that_is_there(admin: Connection) -> None:
+    """Whatever is in it; of a violation that names none there is none."""
+    key = 'it\'s (candidate_key)=(1) "ä")'
+    put = """INSERT INTO governance_candidate_state
+               (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash)
+             VALUES (%s, 'none', 'g', 's', '1', '3', 0)"""
+    admin.execute(put, (key,))
+    with pytest.raises(UniqueViolation) as raised:
+        admin.execute(put, (key,))
+    assert batch.known_key(raised.value) == key
+    assert batch.known_key(UniqueViolation("of something else")) is None

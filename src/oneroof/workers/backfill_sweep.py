@@ -36,6 +36,8 @@ COMPLETED = "governance.backfill.sweep_completed"
 BATCH = 5_000
 # After so many batches in a row that met a known key, upserts are the rule.
 PATIENCE = 3
+# So many known keys of a batch are written apart from it; with more of them the whole batch is an upsert.
+APART = 2
 PAGES = "pages"
 T = TypeVar("T")
 _ALL = Bounds(frontier=None, horizon=None)
@@ -96,16 +98,24 @@ class BackfillSweep:
         return self._behind_fence(plan, doing="cutting")
 
     def _optimistically(self) -> Step:
-        if self._known_keys < PATIENCE:
+        """Insert plainly. A key that is there is named by the server, and its rows go the slower way by themselves;
+        where more than a few are, all of the batch does.
+        """
+        met: list[str] = []
+        while self._known_keys < PATIENCE and len(met) <= APART:
             try:
-                step = self._fenced(self._seed)
+                step = self._fenced(self._seeder(met))
             except OneroofError as error:
                 if not isinstance(error.__cause__, pg.UniqueViolation):
                     raise
-                self._known_keys += 1
+                key = batch.known_key(error.__cause__)
+                if key is None or key in met:
+                    break
+                met.append(key)
             else:
-                self._known_keys = 0
+                self._known_keys = self._known_keys + 1 if met else 0
                 return step
+        self._known_keys += 1
         return self._fenced(self._reseed)
 
     def _fenced(self, put: Put) -> Step:
@@ -245,23 +255,41 @@ class BackfillSweep:
             where.append(tail.news(self.source))
         return tail.rows(self.source, where=sql.SQL(" AND ").join(where), limit=False, bare=bare)
 
-    def _seed(self, covered: Range | strip.Piece, given: dict[str, Any]) -> int:
-        statement = self._statements.get(
-            "seed", *self._shape(covered), compose=lambda: batch.seeding(self._rows(covered))
-        )
-        return batch.put(self.connection, self.source, statement, {**given, **self._bounds.parameters()})
+    def _seeder(self, met: list[str]) -> Put:
+        def put(covered: Range | strip.Piece, given: dict[str, Any]) -> int:
+            given = {**given, **self._bounds.parameters(), "met": met}
+            if not met:
+                return self._put("seed", covered, given, batch.seeding)
+            fresh = self._put("seed", covered, given, batch.seeding, some=batch.unmet)
+            return fresh + self._upsert(covered, given, some=batch.met)
+
+        return put
 
     def _reseed(self, covered: Range | strip.Piece, given: dict[str, Any]) -> int:
-        statement = self._statements.get(
-            "reseed", *self._shape(covered), compose=lambda: batch.reseeding(self._rows(covered))
-        )
-        given = {**given, **self._bounds.parameters()}
-        written = batch.put(self.connection, self.source, statement, given)
-        noting = self._statements.get(
-            "duplicates", *self._shape(covered), compose=lambda: batch.noting_duplicates(self._rows(covered))
-        )
-        batch.put(self.connection, self.source, noting, given)
+        return self._upsert(covered, {**given, **self._bounds.parameters()})
+
+    def _upsert(self, covered: Range | strip.Piece, given: dict[str, Any], *, some: Some | None = None) -> int:
+        written = self._put("reseed", covered, given, batch.reseeding, some=some)
+        self._put("duplicates", covered, given, batch.noting_duplicates, some=some)
         return written
+
+    def _put(
+        self,
+        name: str,
+        covered: Range | strip.Piece,
+        given: dict[str, Any],
+        compose: Callable[[sql.Composed], sql.Composed],
+        *,
+        some: Some | None = None,
+    ) -> int:
+        """Run one of the statements on a batch, or on some rows of it."""
+
+        def composing() -> sql.Composed:
+            rows = self._rows(covered)
+            return compose(rows if some is None else some(rows))
+
+        statement = self._statements.get(name, some, *self._shape(covered), compose=composing)
+        return batch.put(self.connection, self.source, statement, given)
 
     def _shape(self, covered: Range | strip.Piece) -> tuple[Hashable, Hashable]:
         return covered.shape, self._bounds.shape
@@ -298,3 +326,4 @@ class BackfillSweep:
 
 
 Put = Callable[[Any, dict[str, Any]], int]
+Some = Callable[[sql.Composed], sql.Composed]
