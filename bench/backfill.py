@@ -1,4 +1,8 @@
-"""The first sweep against L: by one worker, in two ranges, its worst batch, and its time per row in a longer table."""
+"""The first sweep against L: by one worker, in two ranges, its worst batch, and its time per row in a longer table.
+
+The same without verdicts is what the worker family costs by itself: no facts are learned before, so that every
+candidate waits for the gate, and L has the words of such rows.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +13,14 @@ from time import monotonic
 from unittest.mock import patch
 
 from bench.figure import Figure
-from bench.ground import HUGE, Ground, Trial, say
+from bench.ground import CANDIDATES, HUGE, PENDING, Ground, Trial, say
+from oneroof import db, facts
 from oneroof.worker import Step
 from oneroof.workers.backfill_sweep import BackfillSweep
 
 
 def run(trial: Trial) -> list[Figure]:
-    """L, one worker, two ranges and the smaller estate, in turn."""
+    """L, one worker, two ranges and the smaller estate, in turn; then without verdicts."""
     ground, small = trial.ground(), trial.small()
     bare, one, two, few = [], [], [], []
     batches: list[float] = []
@@ -32,11 +37,28 @@ def run(trial: Trial) -> list[Figure]:
         Figure(name="backfill with verdicts, two ranges / L", value=median(two) / median(bare), goal=1.05),
         Figure(name="backfill, worst batch", value=1000 * max(batches), goal=500, unit="ms"),
         _growth(small, median(few), ground, median(one)),
+        *_unjudged(trial, ground),
     ]
     if trial.is_long:
         long = trial.ground(HUGE)
         figures.append(_growth(small, median(few), long, median(_sweep(long) for _ in range(3))))
     return figures
+
+
+def _unjudged(trial: Trial, ground: Ground) -> list[Figure]:
+    bare, one, two = [], [], []
+    with patch.object(facts, "sample", lambda *_, **__: None):
+        for number in trial.each_round():
+            bare.append(ground.time_bare(words=PENDING))
+            one.append(_sweep(ground))
+            two.append(_sweep(ground, shards=2))
+            say(f"without verdicts, round {number}: L {bare[-1]:.2f} s, one {one[-1]:.2f} s, two {two[-1]:.2f} s")
+    (judged,) = db.one(ground.admin, f"SELECT count(*) FROM {CANDIDATES} WHERE NOT dirty")
+    assert judged == 0
+    return [
+        Figure(name="backfill without verdicts, one worker / L", value=median(one) / median(bare), goal=1.35),
+        Figure(name="backfill without verdicts, two ranges / L", value=median(two) / median(bare), goal=0.95),
+    ]
 
 
 def _sweep(ground: Ground, *, shards: int = 1) -> float:

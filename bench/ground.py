@@ -36,9 +36,11 @@ CANDIDATES = "public.governance_candidate_state"
 BARELY = f"""INSERT INTO {BARE}
   (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, grain, verdict,
    undecided_reason, input_quality_state, dirty, dirty_reason, dirtied_at, scan_time, stale_after, source_snapshot_ref)
-SELECT candidate_key, %(ruleset)s, group_key, %(scope)s, source_key, source_version, facts_hash, grain, 'covered', NULL,
-       'ready', false, NULL, NULL, m.at, m.at + interval '90 days', '1'
+SELECT candidate_key, %(ruleset)s, group_key, %(scope)s, source_key, source_version, facts_hash, grain, {{words}}, '1'
 FROM ({{rows}}) AS batch CROSS JOIN (SELECT public.gov_now() AS at) AS m"""
+# Its words where it has a verdict, and where nobody has judged it.
+JUDGED = "'covered', NULL, 'ready', false, NULL, NULL, m.at, m.at + interval '90 days'"
+PENDING = "'undecided', 'pending', 'pending', true, 'object_born', m.at, NULL, NULL::timestamptz"
 SMALL = 100_000
 HUGE = 5_000_000
 
@@ -82,14 +84,14 @@ class Ground:
         dsn = self.dsn if user is None else make_conninfo(self.dsn, user=user)
         return db.connect(dsn, settings=load(), application="oneroof bench")
 
-    def time_bare(self, *, beyond: int = 0) -> float:
+    def time_bare(self, *, beyond: int = 0, words: str = JUDGED) -> float:
         """Seconds of L, over the births with an id beyond the one given."""
         self.admin.execute(f"TRUNCATE {BARE}")
         self.admin.execute("CHECKPOINT")
         key = sql.Identifier("s", self.source.key_columns[0])
         where = sql.SQL("{0} <> ALL (%(left_out)s::integer[]) AND {0} > %(beyond)s").format(key)
         rows = tail.rows(self.source, where=where, limit=False)
-        statement = sql.SQL(BARELY).format(rows=rows)
+        statement = sql.SQL(BARELY).format(rows=rows, words=sql.SQL(words))
         (version,) = db.one(self.admin, "SELECT public.gov_ruleset_active()")
         given = {"scope": SOURCE, "ruleset": version, "left_out": self._left_out, "beyond": beyond}
         began = monotonic()
