@@ -59,8 +59,10 @@ def sweep(connection: Connection, tailed: Source, *, batch: int = 500) -> None:
     lease.release(connection, held)
 
 
-def intake(connection: Connection, tailed: Source, *, batch: int = 500) -> None:
-    settle(connection)
+def intake(connection: Connection, tailed: Source, *, batch: int = 500, quietly: bool = True) -> None:
+    """All that is new; `quietly` means when nobody else is at work."""
+    if quietly:
+        settle(connection)
     held = lease.claim(connection, f"{handoff_intake.NAME}:{tailed.source_name}", instance="test")
     until_idle(HandoffIntake(connection, tailed, held, batch=batch, at_once=True))
     lease.release(connection, held)

@@ -84,6 +84,16 @@ def is_moving(connection: Connection, source: Source) -> bool:
     return bool(one(connection, queries("facts")["is_moving"], {"source": source.source_name})[0])
 
 
+def horizon(connection: Connection) -> str:
+    """The oldest transaction that is not finished."""
+    return str(one(connection, queries("facts")["horizon"])[0])
+
+
+def has_moved(connection: Connection, source: Source, *, since: str) -> bool:
+    """Whether verdicts of the source have changed, whoever wrote them, since this was the oldest transaction."""
+    return bool(one(connection, queries("facts")["has_moved"], {"source": source.source_name, "since": since})[0])
+
+
 def count(connection: Connection, source: Source) -> int:
     """Count the findings of classes in which something moved; how many populations changed."""
     return int(one(connection, queries("facts")["count"], {"source": source.source_name})[0])

@@ -1,8 +1,9 @@
 """The handoff: what a row does that was not there before (doc 32 §5; docs/explanation/handoff.md).
 
-A row of an inventory becomes a candidate that is to be judged. A row of a change log, or a row of a register that is no
-longer what it was, marks the class it is about, once for however many changes there are. Which kind of change it is,
-and what it marks, the rows of `governance_handoff_map` say; nothing here knows a table of the host.
+A row of an inventory becomes a candidate: with the verdict of its facts, if those were judged before, else it is to be
+judged. A row of a change log, or a row of a register that is no longer what it was, marks the class it is about, once
+for however many changes there are. Which kind of change it is, and what it marks, the rows of `governance_handoff_map`
+say; nothing here knows a table of the host.
 """
 
 from __future__ import annotations
@@ -60,10 +61,9 @@ def tell(connection: Connection, source: Source, *, everything: bool, most: int,
 def _effects(source: Source, how: str) -> sql.Composable:
     text = sql.SQL(queries("handoff")[how])
     if source.source_kind == INVENTORY:
-        upsert, input_state = sql.SQL(queries("batch")["upsert"]), sql.SQL(queries("handoff")["input"])
-        return sql.SQL(queries("handoff")["object"]).format(
-            written=text.format(upsert=upsert, input=input_state), **_words(source)
-        )
+        words = {name: sql.SQL(queries("handoff")[name]) for name in ("columns", "from")}
+        written = text.format(upsert=sql.SQL(queries("batch")["upsert"]), **words)
+        return sql.SQL(queries("handoff")["object"]).format(written=written, **_words(source))
     return text.format(handed=_handed(source))
 
 

@@ -54,7 +54,7 @@ def test_until_idle_sweeps_and_then_absorbs_what_changes(lone_database: str) -> 
         assert one(admin, LEFT) == (0,)
         assert leases(admin) == 0
         admin.execute("INSERT INTO birth_registry (collection_name, entity_code, born_at) VALUES ('new', 'one', NULL)")
-        admin.execute("UPDATE birth_registry SET status = 'retired' WHERE id = 3")
+        admin.execute("UPDATE birth_registry SET status = 'unheard of' WHERE id = 3")
         second = command("run", "handoff_intake", "--until-idle", "--json", dsn=lone_database)
         assert second.code == 0, second.err
         assert one(admin, LEFT) == (0,)

@@ -6,6 +6,7 @@ import pytest
 from psycopg.errors import UniqueViolation
 
 from bed import connect
+from inventory import settle
 from oneroof import batch, lease, source
 from oneroof.db import Connection, one
 from oneroof.errors import HeldElsewhere
@@ -187,6 +188,7 @@ def test_known_keys_are_written_apart_from_a_batch(admin: Connection, twins: int
     )
     admin.execute("INSERT INTO src SELECT n, 'last of ' || n FROM generate_series(500, 600) AS n")
     source.add(admin, "src", key=["k"], ref="code")
+    settle(admin)
     assert sweep(admin, "src", batch=300 if where == "together" else 100) == 201 + twins
     assert one(admin, "SELECT count(*), count(DISTINCT candidate_key) FROM governance_candidate_state") == (201, 201)
     noted = admin.execute(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 import inventory
 import judging
-from bed import as_user, command, connect, set_clock
+from bed import as_user, command, connect, eventually, set_clock
 from inventory import settle
 from oneroof import approvals, document, exceptions, facts, owners, rules
 from oneroof.db import Connection, one
@@ -122,6 +123,67 @@ def test_a_change_of_one_object_is_judged_alone(admin: Connection, judged: Sourc
     assert one(
         admin, "SELECT verdict, ended_because FROM governance_verdict_history WHERE candidate_key = %s", (key,)
     ) == ("covered", "source_row_changed")
+    judging.check(admin)
+
+
+def test_a_change_to_known_facts_has_its_verdict_at_once(admin: Connection, judged: Source) -> None:
+    """Nobody has to be waited for, and the candidate is written once; what was found is counted again all the same."""
+    key, living, retired = one(
+        admin,
+        "SELECT c.candidate_key, c.source_key::int, r.id FROM governance_candidate_state AS c"
+        " JOIN birth_registry AS b ON b.id::text = c.source_key"
+        " JOIN birth_registry AS r ON r.collection_name = b.collection_name"
+        " JOIN governance_candidate_state AS d ON d.source_key = r.id::text"
+        " WHERE c.verdict = 'covered' AND d.verdict = 'retired' ORDER BY 2, 3 LIMIT 1",
+    )
+    admin.execute(
+        "UPDATE birth_registry AS b SET (status, species_code, governance_role, certified, actor_ref, source_system) ="
+        " (SELECT r.status, r.species_code, r.governance_role, r.certified, r.actor_ref, r.source_system"
+        "  FROM birth_registry AS r WHERE r.id = %s) WHERE b.id = %s",
+        (retired, living),
+    )
+    judging.intake(admin, judged)
+    assert one(admin, VERDICT, (key,)) == ("retired", None)
+    assert one(
+        admin, "SELECT verdict, ended_because FROM governance_verdict_history WHERE candidate_key = %s", (key,)
+    ) == ("covered", "source_row_changed")
+    judging.check(admin)
+
+
+def test_what_an_intake_did_not_know_of_an_object_is_found(
+    admin: Connection, judged: Source, operator: Connection, approver: Connection, installed_database: str
+) -> None:
+    """An exception of a retired object is approved and judged while its row, which lives again, is being applied by
+    somebody who does not see the exception yet.
+    """
+    key, row, _ = some_covered(admin)
+    status = "UPDATE birth_registry SET status = %s WHERE id::text = %s"
+    (living,) = one(admin, "SELECT status FROM birth_registry WHERE id::text = %s", (row,))
+    admin.execute(status, ("retired", row))
+    judging.intake(admin, judged)
+    judging.judge(admin, judged)
+    assert one(admin, VERDICT, (key,)) == ("retired", None)
+    excuse = exceptions.add(operator, "object", key, reason="a trial")
+    assert excuse.request_id is not None
+    admin.execute(status, (living, row))
+    with (
+        connect(installed_database) as holder,
+        connect(installed_database) as applying,
+        ThreadPoolExecutor(1) as aside,
+    ):
+        holder.execute("BEGIN")
+        holder.execute("SELECT FROM governance_candidate_state WHERE candidate_key = %s FOR UPDATE", (key,))
+        applied = aside.submit(judging.intake, applying, judged, quietly=False)
+        waits = "SELECT wait_event_type FROM pg_stat_activity WHERE pid = %s"
+        eventually(lambda: one(admin, waits, (applying.info.backend_pid,)) == ("Lock",), what="the intake to wait")
+        approvals.decide(approver, excuse.request_id, "approved")
+        judging.judge(admin, judged)
+        assert one(admin, "SELECT verdict FROM governance_object WHERE candidate_key = %s", (key,)) == ("retired",)
+        holder.execute("COMMIT")
+        applied.result()
+    settle(admin)
+    judging.judge(admin, judged)
+    assert one(admin, VERDICT, (key,)) == ("approved_exception", None)
     judging.check(admin)
 
 

@@ -44,7 +44,7 @@ class CandidateScan:
     run: Run = field(default_factory=Run, init=False)
     _refreshed: float = field(default=float("-inf"), init=False)
     _counted: float = field(default=float("-inf"), init=False)
-    _has_moved: bool = field(default=True, init=False)
+    _horizon: str | None = field(default=None, init=False)
     _put_off: float | None = field(default=None, init=False)
     _throttled: float = field(default=0.0, init=False)
     _left: int = field(default=0, init=False)
@@ -81,7 +81,6 @@ class CandidateScan:
             return (Step(0, 0, idle=False, rest=REST) if self._left else self._findings(here)), self.run
         run = replace(self.run, batch_count=self.run.batch_count + 1, rows_seen=self.run.rows_seen + done)
         cursor.advance(self.connection, here, at=None, seen=done, written=done, watermark=None, summary=run.summary())
-        self._has_moved = True
         return Step(seen=done, written=done, idle=False), run
 
     def _first_of(self, *steps: str) -> int:
@@ -91,11 +90,11 @@ class CandidateScan:
         """When the verdicts are still: count what they found, and tell it. While they are about to change this is put
         off for a while, since it would have to be done again.
         """
-        if self._has_moved and (self.at_once or self._is_due(self._counted)):
+        if (self.at_once or self._is_due(self._counted)) and self._has_moved():
             self._put_off = self._put_off or time.monotonic()
             if time.monotonic() - self._put_off < PATIENCE and facts.is_moving(self.connection, self.source):
                 return Step(seen=0, written=0, idle=False, rest=REST)
-            self._has_moved, self._counted, self._put_off = False, time.monotonic(), None
+            self._horizon, self._counted, self._put_off = facts.horizon(self.connection), time.monotonic(), None
             facts.count(self.connection, self.source)
             number, seen = int(here.metadata.get("batches") or 0), here.events_seen
             if number:
@@ -103,6 +102,9 @@ class CandidateScan:
                 events.emit(self.connection, done)
         told = facts.call(self.connection, "tell", self.source, most=FINDINGS)
         return MOVED if told else NOTHING
+
+    def _has_moved(self) -> bool:
+        return self._horizon is None or facts.has_moved(self.connection, self.source, since=self._horizon)
 
     def _is_due(self, last: float) -> bool:
         return time.monotonic() - last >= self.sweep_interval

@@ -1,5 +1,6 @@
 -- Judge some of the objects of which something of their own is known and that are dirty. Their candidates are dirtied with them. One
--- whose row has facts that nobody has met waits for them, unless it has no row.
+-- whose row has facts that nobody has met waits for them, unless it has no row. Who applies a row gives it the verdict of its facts if
+-- he knows of no such object; one that came while he did is looked at again when he is finished, once.
 CREATE OR REPLACE FUNCTION public.gov_objects_judge(p_source text, p_most bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -17,6 +18,19 @@ BEGIN
   IF NOT EXISTS (SELECT FROM public.governance_object) THEN
     RETURN 0;
   END IF;
+  WITH ripe AS MATERIALIZED (
+    SELECT o.candidate_key FROM public.governance_object AS o
+    WHERE NOT o.is_settled AND age(o.xmin) > (SELECT age(pg_snapshot_xmin(pg_current_snapshot())::xid))
+    LIMIT p_most FOR UPDATE SKIP LOCKED
+  )
+  UPDATE public.governance_object AS o
+  SET is_settled = true,
+      is_dirty = o.is_dirty OR EXISTS (
+        SELECT FROM public.governance_candidate_state AS c
+        WHERE c.candidate_key = o.candidate_key AND NOT c.dirty
+          AND (c.facts_hash, c.verdict, c.undecided_reason, c.input_quality_state)
+              IS DISTINCT FROM (o.judged_hash, o.verdict, o.undecided_reason, o.input_state))
+  FROM ripe AS r WHERE o.candidate_key = r.candidate_key;
   v_wanted := ARRAY(
     SELECT d.candidate_key FROM public.governance_object AS d
     WHERE d.is_dirty

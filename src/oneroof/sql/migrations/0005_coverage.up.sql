@@ -56,11 +56,14 @@ CREATE TABLE public.governance_object (
   ruleset_version  text NOT NULL DEFAULT 'none',
   judged_at        timestamptz,
   judged_hash      bigint,
-  is_dirty         boolean NOT NULL DEFAULT true
+  is_dirty         boolean NOT NULL DEFAULT true,
+  is_settled       boolean NOT NULL DEFAULT false
 );
+COMMENT ON COLUMN public.governance_object.is_settled IS 'whether everybody is finished who may have written its candidate without knowing of it';
 COMMENT ON COLUMN public.governance_object.judged_hash IS 'the facts of its row that it was judged with';
 COMMENT ON TABLE public.governance_object IS 'the few objects of which something is known that their row and their class do not say';
 CREATE INDEX governance_object_dirty ON public.governance_object (candidate_key) WHERE is_dirty;
+CREATE INDEX governance_object_unsettled ON public.governance_object (candidate_key) WHERE NOT is_settled;
 CREATE INDEX governance_object_vanished ON public.governance_object (candidate_key) WHERE facts @> '{"state": {"vanished": true}}';
 
 -- Rows that resolve to the key of another row, which represents them (doc 31 §6: duplicates collapse): accounted by it.

@@ -49,10 +49,17 @@ WHERE NOT b.own AND (c.source_name, c.source_key) <> (%(scope)s, b.source_key)
 ON CONFLICT (source_name, source_key) DO UPDATE SET candidate_key = excluded.candidate_key
 
 -- upsert --
+-- One whose new facts were judged before has its verdict at once; another keeps the one it has and is dirty.
 ON CONFLICT (candidate_key) DO UPDATE
 SET group_key = excluded.group_key, source_version = excluded.source_version, facts_hash = excluded.facts_hash,
-    grain = excluded.grain, change_number = c.change_number + 1, input_quality_state = excluded.input_quality_state, dirty = true,
-    dirty_reason = 'source_row_changed', dirtied_at = public.gov_now(), updated_at = public.gov_now(), source_snapshot_ref = excluded.source_snapshot_ref
+    grain = excluded.grain, change_number = c.change_number + 1, input_quality_state = excluded.input_quality_state,
+    verdict = CASE WHEN excluded.dirty THEN c.verdict ELSE excluded.verdict END,
+    undecided_reason = CASE WHEN excluded.dirty THEN c.undecided_reason ELSE excluded.undecided_reason END,
+    ruleset_version = CASE WHEN excluded.dirty THEN c.ruleset_version ELSE excluded.ruleset_version END,
+    scan_time = CASE WHEN excluded.dirty THEN c.scan_time ELSE excluded.scan_time END,
+    stale_after = CASE WHEN excluded.dirty THEN c.stale_after ELSE excluded.stale_after END, dirty = excluded.dirty,
+    dirty_reason = CASE WHEN excluded.dirty THEN 'source_row_changed' END, dirtied_at = excluded.dirtied_at, updated_at = public.gov_now(),
+    source_snapshot_ref = excluded.source_snapshot_ref
 WHERE c.source_name = excluded.source_name AND c.source_key = excluded.source_key
   AND (c.facts_hash, c.group_key, c.grain) IS DISTINCT FROM (excluded.facts_hash, excluded.group_key, excluded.grain)
 

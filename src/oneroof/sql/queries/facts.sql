@@ -12,6 +12,8 @@ SELECT EXISTS (SELECT FROM public.governance_group_mark AS k WHERE k.dirty)
     OR EXISTS (SELECT FROM public.governance_fact_set AS f WHERE f.source_name = %(source)s AND f.is_dirty)
     OR EXISTS (SELECT FROM public.governance_fact_set AS f WHERE f.source_name = %(source)s AND f.is_spreading)
     OR EXISTS (SELECT FROM public.governance_object AS o WHERE o.is_dirty)
+    OR EXISTS (SELECT FROM public.governance_object AS o
+               WHERE NOT o.is_settled AND age(o.xmin) > (SELECT age(pg_snapshot_xmin(pg_current_snapshot())::xid)))
     OR (SELECT min(c.stale_after) FROM public.governance_candidate_state AS c) <= (SELECT public.gov_now())
 
 -- learn --
@@ -63,6 +65,13 @@ SELECT public.gov_scan_expire(%(source)s::text, %(most)s::bigint)
 SELECT EXISTS (SELECT FROM public.governance_candidate_state AS c WHERE c.source_name = %(source)s AND c.dirty)
     OR EXISTS (SELECT FROM public.gov_worker_cursor AS w
                WHERE w.source_name = %(source)s AND w.worker_name IN ('gov_handoff_intake', 'gov_backfill_sweep') AND w.window_horizon IS NOT NULL)
+
+-- has_moved --
+-- Whether the books have moved since everybody was finished who was not yet when they were last counted.
+SELECT EXISTS (SELECT FROM public.governance_ledger AS l WHERE l.source_name = %(source)s AND age(l.xmin) <= (SELECT age(%(since)s::text::xid)))
+
+-- horizon --
+SELECT pg_snapshot_xmin(pg_current_snapshot())::xid::text
 
 -- count --
 SELECT public.gov_findings_count(%(source)s::text)

@@ -1,36 +1,44 @@
 -- inventory --
 INSERT INTO public.governance_candidate_state AS c
-  (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, grain, input_quality_state, dirty,
-   dirty_reason, dirtied_at, source_snapshot_ref)
-SELECT DISTINCT ON (b.candidate_key) b.candidate_key, %(ruleset)s, b.group_key, %(scope)s, b.source_key, b.source_version, b.facts_hash,
-       b.grain, {input}, true, 'object_born', (SELECT public.gov_now()),
-       (SELECT max(s.snapshot_ref)::text FROM public.governance_snapshot AS s WHERE s.source_name = %(scope)s)
-FROM batch AS b LEFT JOIN sets AS g ON g.facts_hash = b.facts_hash WHERE NOT b.own ORDER BY b.candidate_key, b.ts, b.place
+  (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, grain, verdict, undecided_reason,
+   input_quality_state, dirty, dirty_reason, dirtied_at, scan_time, stale_after, source_snapshot_ref)
+SELECT DISTINCT ON (b.candidate_key) {columns}
+FROM {from} ORDER BY b.candidate_key, b.ts, b.place
 {upsert}
 RETURNING c.candidate_key, c.source_key, c.change_number, c.group_key, c.facts_hash
 
 -- born --
 -- The same where every key is believed to be new, which is what a backlog of births is.
 INSERT INTO public.governance_candidate_state
-  (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, grain, input_quality_state, dirty,
-   dirty_reason, dirtied_at, source_snapshot_ref)
-SELECT b.candidate_key, %(ruleset)s, b.group_key, %(scope)s, b.source_key, b.source_version, b.facts_hash, b.grain, {input}, true, 'object_born',
-       (SELECT public.gov_now()), (SELECT max(s.snapshot_ref)::text FROM public.governance_snapshot AS s WHERE s.source_name = %(scope)s)
-FROM batch AS b LEFT JOIN sets AS g ON g.facts_hash = b.facts_hash WHERE NOT b.own
+  (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, grain, verdict, undecided_reason,
+   input_quality_state, dirty, dirty_reason, dirtied_at, scan_time, stale_after, source_snapshot_ref)
+SELECT {columns}
+FROM {from}
 RETURNING candidate_key, source_key, change_number, group_key, facts_hash
 
--- input --
--- The state of the input, where its facts were judged before and nothing is known of the object alone; else the gate finds out.
-CASE WHEN g.input_state IS NULL OR EXISTS (SELECT FROM public.governance_object AS o WHERE o.candidate_key = b.candidate_key) THEN 'pending'
-     ELSE g.input_state END
+-- columns --
+-- A row with the verdict of its facts, where those were judged before and nothing is known of the object alone; else it is dirty, and
+-- the gate and the scan find out.
+b.candidate_key, coalesce(g.ruleset_version, %(ruleset)s), b.group_key, %(scope)s, b.source_key, b.source_version, b.facts_hash, b.grain,
+coalesce(g.verdict, 'undecided'), CASE WHEN g.verdict IS NULL THEN 'pending' ELSE g.undecided_reason END, coalesce(g.input_state, 'pending'),
+g.verdict IS NULL, CASE WHEN g.verdict IS NULL THEN 'object_born' END, CASE WHEN g.verdict IS NULL THEN m.at END,
+CASE WHEN g.verdict IS NOT NULL THEN m.at END, m.at + g.stale_after, m.snapshot_ref
+
+-- from --
+batch AS b CROSS JOIN (
+  SELECT public.gov_now() AS at, (SELECT max(s.snapshot_ref)::text FROM public.governance_snapshot AS s WHERE s.source_name = %(scope)s) AS snapshot_ref
+) AS m
+LEFT JOIN sets AS g ON g.facts_hash = b.facts_hash
+  AND NOT EXISTS (SELECT FROM public.governance_object AS o WHERE o.candidate_key = b.candidate_key)
+WHERE NOT b.own
 
 -- object --
 -- Every object that was written is to be told of, and that is written down in the transaction that wrote it. Of which kind a change is
 -- depends on the facts alone, of which there are few.
 sets AS MATERIALIZED (
-  SELECT d.*, f.input_state
+  SELECT d.*, f.verdict, f.undecided_reason, f.input_state, f.ruleset_version, f.stale_after
   FROM (SELECT DISTINCT ON (b.facts_hash) b.facts_hash, b.parts, b.group_key FROM batch AS b WHERE NOT b.own ORDER BY b.facts_hash) AS d
-  LEFT JOIN LATERAL (SELECT s.input_state FROM public.governance_fact_set AS s
+  LEFT JOIN LATERAL (SELECT s.* FROM public.governance_fact_set AS s
                      WHERE s.source_name = %(scope)s AND s.facts_hash = d.facts_hash AND NOT s.is_dirty LIMIT 1) AS f ON true
 ), written AS ({written}),
 kinds AS MATERIALIZED (
