@@ -29,13 +29,14 @@ ROWS, SPANS = "remembered", "spans"
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What a batch did: rows read, those of them that count, candidates written, our own rows among them, the latest
-    row to be believed (NULL, infinity and what is beyond now + 5 min mark nothing), and who wrote the rows.
+    """What a batch did: rows read, those of them that count, candidates written, the births among them, our own rows,
+    the latest row to be believed (NULL, infinity and what is beyond now + 5 min mark nothing), and who wrote the rows.
     """
 
     read: int
     counted: int
     written: int
+    born: int
     own: int
     mark_ts: str | None
     mark_key: str | None
@@ -104,8 +105,9 @@ def staging(rows: sql.Composed, *, counts: sql.Composable = EVERY, memory: str =
 def effective(
     rows: sql.Composed, effects: sql.Composable, *, counts: sql.Composable = EVERY, memory: str = ROWS
 ) -> sql.Composed:
-    """Remember the versions of rows and do something with them: table expressions, the last of which is `put`. Rows in
-    the order of timestamp and key are remembered in spans.
+    """Remember the versions of rows and do something with them: table expressions, the last of which is `put`, a row
+    for each that was written, which says whether it was born. Rows in the order of timestamp and key are remembered in
+    spans.
     """
     remembered = sql.SQL("remembered AS ({})").format(sql.SQL(queries("batch")[memory]))
     return sql.SQL(queries("batch")["apply"]).format(

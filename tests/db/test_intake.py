@@ -262,3 +262,19 @@ def test_while_there_is_news_the_walk_goes_on_in_its_turn_and_passes_nothing_by(
     assert [one(admin, HAVE, (f"old:{code}",)) for code in ("a", "b", "c", "d")] == [(1,)] * 4
     first = "SELECT count(*) > 0 FROM birth_registry WHERE ctid < '(1,0)'::tid AND collection_name = 'old'"
     assert one(admin, first) == (True,)
+
+
+def test_changes_are_not_taken_for_births(admin: Connection) -> None:
+    """Many rows that were all written are a streak of births only if they were born: who believes it of changes fails
+    once for every piece.
+    """
+    intake = swept(admin)
+    admin.execute("UPDATE birth_registry SET status = 'changed' WHERE id <= 900")
+    one_pass(intake)
+    assert one(admin, "SELECT count(*) FROM governance_candidate_state WHERE change_number = 2") == (900,)
+    assert not intake._streak.lasts()
+    admin.execute(
+        "INSERT INTO birth_registry (collection_name, entity_code) SELECT 'b', n FROM generate_series(1, 900) AS n"
+    )
+    one_pass(intake)
+    assert intake._streak.lasts()

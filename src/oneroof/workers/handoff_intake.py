@@ -369,8 +369,7 @@ class HandoffIntake:
 
     def _account(self, here: Cursor, done: Applied, *, poison: OneroofError | None, at: At | None, full: bool) -> None:
         self._remembered = max([self._remembered or 0, *done.xids])
-        inventory = self.source.source_kind == INVENTORY and self.effect is None
-        self._streak.note(done.read, born=inventory and done.written == done.read and poison is None)
+        self._streak.note(done.read, born=done.born == done.read)
         if done.read or at != here.window_at:
             # An inventory knows its rows: in a full pass those count that were written.
             counted = done.written if full and self.source.source_kind == INVENTORY else done.counted

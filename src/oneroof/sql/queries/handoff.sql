@@ -41,13 +41,13 @@ sets AS MATERIALIZED (
   LEFT JOIN LATERAL (SELECT s.* FROM public.governance_fact_set AS s
                      WHERE s.source_name = %(scope)s AND s.facts_hash = d.facts_hash AND NOT s.is_dirty LIMIT 1) AS f ON true
 ), written AS ({written}),
-kinds AS MATERIALIZED (
-  SELECT n.*, row_number() OVER () AS place
-  FROM (SELECT d.facts_hash, d.born, {kind} AS class, {system} AS system, {actor} AS actor, g.group_key,
-               public.gov_handoff_kind(%(scope)s::text, jsonb_object({names}::text[], g.parts), d.born) AS kind
-        FROM (SELECT DISTINCT w.facts_hash, w.change_number = 1 AS born FROM written AS w) AS d
-        JOIN sets AS g ON g.facts_hash = d.facts_hash) AS n
-  WHERE n.kind IS NOT NULL
+asked AS MATERIALIZED (
+  SELECT d.facts_hash, d.born, {kind} AS class, {system} AS system, {actor} AS actor, g.group_key,
+         public.gov_handoff_kind(%(scope)s::text, jsonb_object({names}::text[], g.parts), d.born) AS kind
+  FROM (SELECT DISTINCT w.facts_hash, w.change_number = 1 AS born FROM written AS w) AS d
+  JOIN sets AS g ON g.facts_hash = d.facts_hash
+), kinds AS MATERIALIZED (
+  SELECT n.*, row_number() OVER () AS place FROM asked AS n WHERE n.kind IS NOT NULL
 ), untold AS (
   INSERT INTO public.governance_untold (source_name, many, kinds, classes, groups, systems, actors, places, keys, numbers, refs, times)
   SELECT %(scope)s, cardinality(r.keys), s.kinds, s.classes, s.groups, s.systems, s.actors, r.places, r.keys, r.numbers, r.refs, r.times
@@ -60,10 +60,10 @@ kinds AS MATERIALIZED (
               FROM written AS w JOIN batch AS b ON b.source_key = w.source_key AND b.candidate_key = w.candidate_key
               JOIN kinds AS k ON k.facts_hash = w.facts_hash AND k.born = (w.change_number = 1)) AS r
   WHERE r.keys IS NOT NULL
-), put AS (SELECT 1 FROM written)
+), put AS (SELECT w.change_number = 1 AS born FROM written AS w)
 
 -- changelog --
-put AS (SELECT 1 FROM generate_series(1, (SELECT public.gov_handoff_take(%(scope)s::text, %(again)s::boolean, ({handed})))))
+put AS (SELECT false AS born FROM generate_series(1, (SELECT public.gov_handoff_take(%(scope)s::text, %(again)s::boolean, ({handed})))))
 
 -- register --
 -- What is as it was last seen is no change.
@@ -73,7 +73,7 @@ changed AS MATERIALIZED (
   ON CONFLICT (source_name, key_mark) DO UPDATE SET facts_hash = excluded.facts_hash, change_number = r.change_number + 1
   WHERE r.facts_hash <> excluded.facts_hash
   RETURNING key_mark, change_number
-), put AS (SELECT 1 FROM generate_series(1, (SELECT public.gov_handoff_take(%(scope)s::text, false, ({handed})))))
+), put AS (SELECT false AS born FROM generate_series(1, (SELECT public.gov_handoff_take(%(scope)s::text, false, ({handed})))))
 
 -- seen --
 -- The rows of a register as they are when it is first looked at: no change yet.
@@ -81,7 +81,7 @@ put AS (
   INSERT INTO public.governance_register_row (source_name, key_mark, facts_hash)
   SELECT DISTINCT ON (key_mark) %(scope)s, key_mark, facts_hash FROM batch WHERE NOT own ORDER BY key_mark, row_xid DESC
   ON CONFLICT (source_name, key_mark) DO NOTHING
-  RETURNING 1
+  RETURNING false AS born
 )
 
 -- handed --
