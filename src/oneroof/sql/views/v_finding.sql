@@ -6,4 +6,5 @@ SELECT
   i.status, i.severity, i.owner_ref, i.title, i.details, i.occurrence_count, i.reopen_count,
   i.first_seen_at, f.last_seen_at, i.resolved_at
 FROM public.governance_finding AS f
-LEFT JOIN public.system_issues AS i ON i.id = f.issue_id AND i.coalesce_key = f.coalesce_key;
+-- Each is looked up: the host has far more issues than we have findings, and nobody wants to wait until all were read.
+LEFT JOIN LATERAL (SELECT s.* FROM public.system_issues AS s WHERE s.id = f.issue_id AND s.coalesce_key = f.coalesce_key LIMIT 1) AS i ON true;

@@ -3,8 +3,10 @@
 CREATE VIEW public.v_governance_depth AS
 SELECT
   (SELECT count(*) FROM (SELECT FROM public.governance_candidate_state AS c WHERE c.dirty LIMIT 10001) AS bounded) AS dirty,
-  -- The clock is asked once, in a query of its own; otherwise no index could serve.
+  -- The clock is asked once, in a query of its own; otherwise no index could serve. The oldest says whether there is any, whatever the
+  -- planner thinks of a table that nobody has analysed.
   (SELECT count(*) FROM (SELECT FROM public.governance_candidate_state AS c
-                         WHERE c.stale_after < (SELECT public.gov_now()) LIMIT 10001) AS bounded) AS stale,
+                         WHERE (SELECT min(o.stale_after) FROM public.governance_candidate_state AS o) < (SELECT public.gov_now())
+                           AND c.stale_after < (SELECT public.gov_now()) ORDER BY c.stale_after LIMIT 10001) AS bounded) AS stale,
   (SELECT count(*) FROM public.governance_retry AS r WHERE r.state = 'waiting') AS waiting,
   (SELECT count(*) FROM public.governance_retry AS r WHERE r.state = 'dead') AS dead;
