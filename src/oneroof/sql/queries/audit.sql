@@ -26,13 +26,24 @@ ON CONFLICT (source_name, facts_hash) DO UPDATE
 SET row_count = a.row_count + excluded.row_count, row_sum = a.row_sum + excluded.row_sum, newest = greatest(a.newest, excluded.newest)
 
 -- candidates --
--- Add candidates to their sets of facts and to the recount; answers the facts that some of them may have another verdict than.
+-- Add candidates to their sets of facts and to the recount; answers the facts that some of them may have another verdict than. Nearly
+-- all are as their facts say, and are told apart from the others, which are odd: they alone have groups and verdicts of their own here.
 WITH counted AS MATERIALIZED (
-  SELECT c.facts_hash, c.group_key, c.grain, c.verdict, c.undecided_reason, c.input_quality_state, c.dirty, count(*) AS members,
-         sum({hash}) AS total, count(c.stale_after) AS limited, min(c.stale_after - c.scan_time) AS least, max(c.stale_after - c.scan_time) AS most
+  SELECT c.facts_hash, x.odd, count(*) AS members, sum({hash}) AS total
   FROM public.governance_candidate_state AS c
+  LEFT JOIN public.governance_fact_set AS f ON f.source_name = %(scope)s AND f.facts_hash = c.facts_hash
+  CROSS JOIN LATERAL (
+    SELECT CASE
+      WHEN NOT c.dirty AND c.verdict = f.verdict AND c.input_quality_state = f.input_state AND c.group_key = f.group_key AND c.grain = f.grain
+           AND c.undecided_reason IS NOT DISTINCT FROM f.undecided_reason
+           AND (c.stale_after - c.scan_time) IS NOT DISTINCT FROM f.stale_after THEN NULL
+      ELSE ARRAY[c.group_key, c.grain, c.verdict, coalesce(c.undecided_reason, ''), CASE
+        WHEN (c.group_key, c.grain) <> (f.group_key, f.grain) THEN 'suspect' WHEN c.dirty OR f.is_dirty OR f.is_spreading THEN ''
+        WHEN EXISTS (SELECT FROM public.governance_object AS o WHERE o.candidate_key = c.candidate_key) THEN '' ELSE 'suspect' END]
+    END AS odd
+  ) AS x
   WHERE c.ctid >= %(first)s::tid AND c.ctid < %(last)s::tid AND c.source_name = %(scope)s
-  GROUP BY 1, 2, 3, 4, 5, 6, 7
+  GROUP BY 1, 2
 ), added AS (
   INSERT INTO public.governance_audit_facts AS a (source_name, facts_hash, candidate_count, candidate_sum)
   SELECT %(scope)s, c.facts_hash, sum(c.members), sum(c.total) FROM counted AS c GROUP BY 2
@@ -40,17 +51,15 @@ WITH counted AS MATERIALIZED (
   SET candidate_count = a.candidate_count + excluded.candidate_count, candidate_sum = a.candidate_sum + excluded.candidate_sum
 ), booked AS (
   INSERT INTO public.governance_audit_count AS a (source_name, group_key, grain, verdict, undecided_reason, members)
-  SELECT %(scope)s, c.group_key, c.grain, c.verdict, coalesce(c.undecided_reason, ''), sum(c.members) FROM counted AS c GROUP BY 2, 3, 4, 5
+  SELECT %(scope)s, b.group_key, b.grain, b.verdict, b.reason, sum(b.members)
+  FROM (SELECT f.group_key, f.grain, f.verdict, coalesce(f.undecided_reason, '') AS reason, c.members
+        FROM counted AS c JOIN public.governance_fact_set AS f ON f.source_name = %(scope)s AND f.facts_hash = c.facts_hash WHERE c.odd IS NULL
+        UNION ALL
+        SELECT c.odd[1], c.odd[2], c.odd[3], c.odd[4], c.members FROM counted AS c WHERE c.odd IS NOT NULL) AS b
+  GROUP BY 2, 3, 4, 5
   ON CONFLICT (source_name, group_key, grain, verdict, undecided_reason) DO UPDATE SET members = a.members + excluded.members
 )
-SELECT coalesce(array_agg(DISTINCT c.facts_hash), '{{}}')
-FROM counted AS c LEFT JOIN public.governance_fact_set AS f ON f.source_name = %(scope)s AND f.facts_hash = c.facts_hash
-WHERE CASE WHEN (c.group_key, c.grain) <> (f.group_key, f.grain) THEN true
-           WHEN c.dirty THEN false WHEN f.facts_hash IS NULL THEN true WHEN f.is_dirty OR f.is_spreading THEN false
-           ELSE (c.verdict, c.undecided_reason, c.input_quality_state) IS DISTINCT FROM (f.verdict, f.undecided_reason, f.input_state)
-                OR CASE WHEN f.stale_after IS NULL THEN c.limited > 0
-                        ELSE c.limited < c.members OR c.least <> f.stale_after OR c.most <> f.stale_after END
-      END
+SELECT coalesce(array_agg(DISTINCT c.facts_hash), '{{}}') FROM counted AS c WHERE c.odd[5] = 'suspect'
 
 -- objects --
 -- Some of what is known of single objects: tombstones and what has vanished are taken away from their sets again, and a candidate
