@@ -123,7 +123,10 @@ class Lane:
                 yield latest
 
     def _until_next(self) -> float:
-        soonest = min((executor.not_before for executor in self.executors), default=0.0) - time.monotonic()
+        """Until somebody wants his turn, or a lease its tick."""
+        wanted = [executor.not_before for executor in self.executors]
+        held = [(executor, executor.running.lease.ttl) for executor in self.executors if executor.running is not None]
+        soonest = min([*wanted, *(executor.ticked + ttl / 3 for executor, ttl in held)], default=0.0) - time.monotonic()
         return min(max(soonest, 0.0 if self.executors else BUSY), QUIET)
 
     def _connected(self) -> Connection:
