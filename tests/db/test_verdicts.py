@@ -444,3 +444,21 @@ def test_findings_are_counted_again_while_others_write(admin: Connection, instal
             other.execute("SELECT pg_current_xact_id()")
         facts.count(admin, made)
         assert one(admin, counted)[0] > before
+
+
+def test_a_verdict_that_an_intake_writes_has_one_moment(admin: Connection, judged: Source) -> None:
+    """Its time is over as long after it was made as its rule says, to the microsecond: an audit compares them."""
+    admin.execute(
+        "INSERT INTO birth_registry (collection_name, entity_code, species_code, governance_role, status, certified,"
+        " actor_ref, source_system) SELECT collection_name, 'twin-' || id, species_code, governance_role, status,"
+        " certified, actor_ref, source_system FROM birth_registry WHERE id <= 300"
+    )
+    judging.intake(admin, judged)
+    written, apart = one(
+        admin,
+        "SELECT count(c.stale_after), count(*) FILTER (WHERE c.stale_after <> c.scan_time + f.stale_after)"
+        " FROM governance_candidate_state AS c JOIN governance_fact_set AS f USING (source_name, facts_hash)"
+        " WHERE c.candidate_key LIKE '%:twin-%' AND NOT c.dirty",
+    )
+    assert written > 0
+    assert apart == 0

@@ -18,17 +18,15 @@ RETURNING candidate_key, source_key, change_number, group_key, facts_hash
 
 -- columns --
 -- A row with the verdict of its facts, where those were judged before and nothing is known of the object alone; else it is dirty, and
--- the gate and the scan find out.
+-- the gate and the scan find out. The clock is asked in queries of its own, which run once; in a join it could be once for every row.
 b.candidate_key, coalesce(g.ruleset_version, %(ruleset)s), b.group_key, %(scope)s, b.source_key, b.source_version, b.facts_hash, b.grain,
 coalesce(g.verdict, 'undecided'), CASE WHEN g.verdict IS NULL THEN 'pending' ELSE g.undecided_reason END, coalesce(g.input_state, 'pending'),
-g.verdict IS NULL, CASE WHEN g.verdict IS NULL THEN 'object_born' END, CASE WHEN g.verdict IS NULL THEN m.at END,
-CASE WHEN g.verdict IS NOT NULL THEN m.at END, m.at + g.stale_after, m.snapshot_ref
+g.verdict IS NULL, CASE WHEN g.verdict IS NULL THEN 'object_born' END, CASE WHEN g.verdict IS NULL THEN (SELECT public.gov_now()) END,
+CASE WHEN g.verdict IS NOT NULL THEN g.at END, g.at + g.stale_after,
+(SELECT max(s.snapshot_ref)::text FROM public.governance_snapshot AS s WHERE s.source_name = %(scope)s)
 
 -- from --
-batch AS b CROSS JOIN (
-  SELECT public.gov_now() AS at, (SELECT max(s.snapshot_ref)::text FROM public.governance_snapshot AS s WHERE s.source_name = %(scope)s) AS snapshot_ref
-) AS m
-LEFT JOIN sets AS g ON g.facts_hash = b.facts_hash
+batch AS b LEFT JOIN sets AS g ON g.facts_hash = b.facts_hash
   AND NOT EXISTS (SELECT FROM public.governance_object AS o WHERE o.candidate_key = b.candidate_key)
 WHERE NOT b.own
 
@@ -36,7 +34,7 @@ WHERE NOT b.own
 -- Every object that was written is to be told of, and that is written down in the transaction that wrote it. Of which kind a change is
 -- depends on the facts alone, of which there are few.
 sets AS MATERIALIZED (
-  SELECT d.*, f.verdict, f.undecided_reason, f.input_state, f.ruleset_version, f.stale_after
+  SELECT d.*, f.verdict, f.undecided_reason, f.input_state, f.ruleset_version, f.stale_after, (SELECT public.gov_now()) AS at
   FROM (SELECT DISTINCT ON (b.facts_hash) b.facts_hash, b.parts, b.group_key FROM batch AS b WHERE NOT b.own ORDER BY b.facts_hash) AS d
   LEFT JOIN LATERAL (SELECT s.* FROM public.governance_fact_set AS s
                      WHERE s.source_name = %(scope)s AND s.facts_hash = d.facts_hash AND NOT s.is_dirty LIMIT 1) AS f ON true
