@@ -150,11 +150,12 @@ def test_a_change_to_known_facts_has_its_verdict_at_once(admin: Connection, judg
     judging.check(admin)
 
 
+@pytest.mark.parametrize("began", ["earlier", "later"])
 def test_what_an_intake_did_not_know_of_an_object_is_found(
-    admin: Connection, judged: Source, operator: Connection, approver: Connection, installed_database: str
+    admin: Connection, judged: Source, operator: Connection, approver: Connection, installed_database: str, began: str
 ) -> None:
     """An exception of a retired object is approved and judged while its row, which lives again, is being applied by
-    somebody who does not see the exception yet.
+    somebody who does not see the exception yet; whoever judged it began earlier than that, or later.
     """
     key, row, _ = some_covered(admin)
     status = "UPDATE birth_registry SET status = %s WHERE id::text = %s"
@@ -167,16 +168,25 @@ def test_what_an_intake_did_not_know_of_an_object_is_found(
     assert excuse.request_id is not None
     admin.execute(status, (living, row))
     with (
+        connect(installed_database) as early,
         connect(installed_database) as holder,
         connect(installed_database) as applying,
         ThreadPoolExecutor(1) as aside,
     ):
+        settle(admin)
+        if began == "earlier":
+            early.execute("BEGIN")
+            early.execute("SELECT pg_current_xact_id()")
         holder.execute("BEGIN")
         holder.execute("SELECT FROM governance_candidate_state WHERE candidate_key = %s FOR UPDATE", (key,))
         applied = aside.submit(judging.intake, applying, judged, quietly=False)
         waits = "SELECT wait_event_type FROM pg_stat_activity WHERE pid = %s"
         eventually(lambda: one(admin, waits, (applying.info.backend_pid,)) == ("Lock",), what="the intake to wait")
         approvals.decide(approver, excuse.request_id, "approved")
+        if began == "earlier":
+            early.execute("SELECT gov_objects_refresh(), gov_objects_judge('birth_registry'::text, 100::bigint)")
+            early.execute("SELECT gov_objects_judge('birth_registry'::text, 100::bigint)")
+            early.execute("COMMIT")
         judging.judge(admin, judged)
         assert one(admin, "SELECT verdict FROM governance_object WHERE candidate_key = %s", (key,)) == ("retired",)
         holder.execute("COMMIT")
@@ -323,6 +333,39 @@ def test_who_wrote_by_an_older_judgement_is_found(admin: Connection, judged: Sou
             " coverage_status = 'BIRTH_DEFERRED_NEEDS_REVIEW' WHERE collection_name = %s",
             (collection,),
         )
+        judging.judge(admin, judged)
+        assert one(admin, "SELECT count(*) > 0 FROM governance_fact_set WHERE is_spreading") == (True,)
+        slow.execute(
+            "UPDATE governance_candidate_state SET verdict = 'covered', input_quality_state = 'ready'"
+            " WHERE candidate_key = %s",
+            (key,),
+        )
+        slow.execute("COMMIT")
+    settle(admin)
+    judging.judge(admin, judged)
+    assert one(admin, "SELECT count(*) FROM governance_fact_set WHERE is_spreading") == (0,)
+    judging.check(admin)
+
+
+def test_who_began_after_the_judge_and_read_before_him_is_waited_for(
+    admin: Connection, judged: Source, installed_database: str
+) -> None:
+    """A judge begins; then somebody who reads the judgement as it was; then it is judged, spread and committed."""
+    key, _, collection = some_covered(admin)
+    admin.execute(
+        "UPDATE collection_registry SET coverage_scope_status = 'USER_EXCLUDED',"
+        " coverage_status = 'BIRTH_DEFERRED_NEEDS_REVIEW' WHERE collection_name = %s",
+        (collection,),
+    )
+    with connect(installed_database) as judge, connect(installed_database) as slow:
+        for session in (judge, slow):
+            session.execute("BEGIN")
+            session.execute("SELECT pg_current_xact_id()")
+        slow.execute("SELECT verdict FROM governance_fact_set")
+        judge.execute("SELECT gov_classes_refresh(), gov_fact_sets_judge('birth_registry'::text, 10000::bigint)")
+        judge.execute("SELECT gov_fact_sets_judge('birth_registry'::text, 10000::bigint)")
+        judge.execute("SELECT gov_scan_spread('birth_registry'::text, 10000::bigint)")
+        judge.execute("COMMIT")
         judging.judge(admin, judged)
         assert one(admin, "SELECT count(*) > 0 FROM governance_fact_set WHERE is_spreading") == (True,)
         slow.execute(

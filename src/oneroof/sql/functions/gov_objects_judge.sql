@@ -12,15 +12,33 @@ DECLARE
   v_keys text[];
   v_facts jsonb[];
   v_hashes bigint[];
+  v_later xid;
   v_version CONSTANT text := public.gov_ruleset_active();
 BEGIN
   -- Of most estates nothing is known of single objects; then nobody need look for them among the candidates.
   IF NOT EXISTS (SELECT FROM public.governance_object) THEN
     RETURN 0;
   END IF;
+  -- As in gov_scan_spread.
+  BEGIN
+    WITH fresh AS MATERIALIZED (
+      SELECT o.candidate_key FROM public.governance_object AS o
+      WHERE NOT o.is_settled AND o.settles_until IS NULL AND o.xmin <> pg_current_xact_id()::xid
+      LIMIT p_most FOR UPDATE SKIP LOCKED
+    ), noted AS (
+      UPDATE public.governance_object AS o SET settles_until = '0'::xid8 FROM fresh AS f WHERE o.candidate_key = f.candidate_key
+      RETURNING o.xmin
+    )
+    SELECT n.xmin INTO v_later FROM noted AS n LIMIT 1;
+  EXCEPTION WHEN assert_failure THEN
+    RAISE;
+  END;
+  IF v_later IS NOT NULL THEN
+    UPDATE public.governance_object AS o SET settles_until = public.gov_xid_later(v_later) WHERE NOT o.is_settled AND o.settles_until = '0'::xid8;
+  END IF;
   WITH ripe AS MATERIALIZED (
     SELECT o.candidate_key FROM public.governance_object AS o
-    WHERE NOT o.is_settled AND age(o.xmin) > (SELECT age(pg_snapshot_xmin(pg_current_snapshot())::xid))
+    WHERE NOT o.is_settled AND o.settles_until < pg_snapshot_xmin(pg_current_snapshot())
     LIMIT p_most FOR UPDATE SKIP LOCKED
   )
   UPDATE public.governance_object AS o

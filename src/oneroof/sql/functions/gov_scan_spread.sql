@@ -1,5 +1,6 @@
 -- Tell members of fact sets that were judged otherwise than before, some at a time, a set's index entries at once; a dirty one hears
--- it when it is scanned. A set is done when no member differs and everybody is finished who may have read the older judgement.
+-- it when it is scanned. A set is done when no member differs and everybody is finished who may have read the older judgement: whoever
+-- did had his number before the judgement was committed, and so before the one that is given here, to a part of a later transaction.
 -- Answers how many were told.
 CREATE OR REPLACE FUNCTION public.gov_scan_spread(p_source text, p_most bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
@@ -10,12 +11,25 @@ AS $$
 DECLARE
   at CONSTANT timestamptz := public.gov_now();
   v_told bigint;
+  v_later xid;
 BEGIN
   IF NOT EXISTS (SELECT FROM public.governance_fact_set AS f WHERE f.source_name = p_source AND f.is_spreading) THEN
     RETURN 0;
   END IF;
-  UPDATE public.governance_fact_set AS f SET spreads_until = pg_snapshot_xmax(pg_current_snapshot())
-  WHERE f.source_name = p_source AND f.is_spreading AND f.spreads_until IS NULL;
+  BEGIN
+    WITH noted AS (
+      UPDATE public.governance_fact_set AS f SET spreads_until = '0'::xid8
+      WHERE f.source_name = p_source AND f.is_spreading AND f.spreads_until IS NULL AND f.xmin <> pg_current_xact_id()::xid
+      RETURNING f.xmin
+    )
+    SELECT n.xmin INTO v_later FROM noted AS n LIMIT 1;
+  EXCEPTION WHEN assert_failure THEN
+    RAISE;
+  END;
+  IF v_later IS NOT NULL THEN
+    UPDATE public.governance_fact_set AS f SET spreads_until = public.gov_xid_later(v_later)
+    WHERE f.source_name = p_source AND f.spreads_until = '0'::xid8;
+  END IF;
   WITH picked AS MATERIALIZED (
     SELECT c.candidate_key, f.verdict, f.undecided_reason, f.input_state, f.ruleset_version, f.stale_after
     FROM public.governance_fact_set AS f
@@ -35,7 +49,7 @@ BEGIN
   SELECT count(*) INTO v_told FROM told;
   IF v_told = 0 THEN
     UPDATE public.governance_fact_set AS f SET is_spreading = false, spreads_until = NULL
-    WHERE f.source_name = p_source AND f.is_spreading AND NOT f.is_dirty AND f.spreads_until <= pg_snapshot_xmin(pg_current_snapshot())
+    WHERE f.source_name = p_source AND f.is_spreading AND NOT f.is_dirty AND f.spreads_until < pg_snapshot_xmin(pg_current_snapshot())
       AND NOT EXISTS (
         SELECT FROM public.governance_candidate_state AS c
         WHERE c.facts_hash = f.facts_hash AND c.source_name = f.source_name AND NOT c.dirty

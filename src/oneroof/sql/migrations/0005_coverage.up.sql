@@ -57,7 +57,8 @@ CREATE TABLE public.governance_object (
   judged_at        timestamptz,
   judged_hash      bigint,
   is_dirty         boolean NOT NULL DEFAULT true,
-  is_settled       boolean NOT NULL DEFAULT false
+  is_settled       boolean NOT NULL DEFAULT false,
+  settles_until    xid8
 );
 COMMENT ON COLUMN public.governance_object.is_settled IS 'whether everybody is finished who may have written its candidate without knowing of it';
 COMMENT ON COLUMN public.governance_object.judged_hash IS 'the facts of its row that it was judged with';

@@ -13,7 +13,7 @@ SELECT EXISTS (SELECT FROM public.governance_group_mark AS k WHERE k.dirty)
     OR EXISTS (SELECT FROM public.governance_fact_set AS f WHERE f.source_name = %(source)s AND f.is_spreading)
     OR EXISTS (SELECT FROM public.governance_object AS o WHERE o.is_dirty)
     OR EXISTS (SELECT FROM public.governance_object AS o
-               WHERE NOT o.is_settled AND age(o.xmin) > (SELECT age(pg_snapshot_xmin(pg_current_snapshot())::xid)))
+               WHERE NOT o.is_settled AND (o.settles_until IS NULL OR o.settles_until < pg_snapshot_xmin(pg_current_snapshot())))
     OR (SELECT min(c.stale_after) FROM public.governance_candidate_state AS c) <= (SELECT public.gov_now())
 
 -- learn --

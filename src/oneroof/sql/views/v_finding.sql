@@ -7,4 +7,7 @@ SELECT
   i.first_seen_at, f.last_seen_at, i.resolved_at
 FROM public.governance_finding AS f
 -- Each is looked up: the host has far more issues than we have findings, and nobody wants to wait until all were read.
-LEFT JOIN LATERAL (SELECT s.* FROM public.system_issues AS s WHERE s.id = f.issue_id AND s.coalesce_key = f.coalesce_key LIMIT 1) AS i ON true;
+LEFT JOIN LATERAL (
+  SELECT s.id, s.status, s.severity, s.owner_ref, s.title, s.details, s.occurrence_count, s.reopen_count, s.first_seen_at, s.resolved_at
+  FROM public.system_issues AS s WHERE s.id = f.issue_id AND s.coalesce_key = f.coalesce_key LIMIT 1
+) AS i ON true;
