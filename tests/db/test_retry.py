@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from bed import connect, stop_clock
+from inventory import settle
 from oneroof import lease, retry, source
 from oneroof.db import Connection, one, transaction
 from oneroof.errors import OneroofError, Refused
@@ -44,6 +45,7 @@ def poison(connection: Connection, *, salt: str = "'x'") -> str:
 
 
 def sweeper(connection: Connection, *, batch: int = 500) -> BackfillSweep:
+    settle(connection)
     held = lease.claim(connection, f"{SWEEP}:birth_registry", instance="test", ttl=3600)
     return BackfillSweep(connection, source.find(connection, "birth_registry"), held, batch=batch)
 
