@@ -210,3 +210,21 @@ def test_the_server_names_the_key_that_is_there(admin: Connection) -> None:
         admin.execute(put, (key,))
     assert batch.known_key(raised.value) == key
     assert batch.known_key(UniqueViolation("of something else")) is None
+
+
+def test_a_batch_is_read_by_the_index_whatever_the_planner_expects(admin: Connection) -> None:
+    """In the middle of a long table it takes the rows between two places for a quarter of all; here it believes that
+    an index is dear. Nothing but the sample and the newest row may be read otherwise.
+    """
+
+    def scanned() -> int:
+        admin.execute("SELECT pg_stat_force_next_flush()")
+        return int(one(admin, "SELECT seq_tup_read FROM pg_stat_user_tables WHERE relname = 'birth_registry'")[0])
+
+    admin.execute("ANALYZE birth_registry")
+    admin.execute("SET random_page_cost = 100000")
+    sweep(admin, steps=4)
+    before = scanned()
+    assert sweep(admin) > 1000
+    assert scanned() == before
+    assert cursor_of(admin)[1] == "incremental"

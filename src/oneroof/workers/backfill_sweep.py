@@ -39,6 +39,9 @@ PATIENCE = 3
 # So many known keys of a batch are written apart from it; with more of them the whole batch is an upsert.
 APART = 2
 PAGES = "pages"
+# Where an index has the order, a batch is read by it. In the middle of a table the planner takes the rows behind one end
+# and before the other for a quarter of all, and would read them all for every batch.
+ALL_ROWS = "enable_seqscan enable_bitmapscan"
 T = TypeVar("T")
 _ALL = Bounds(frontier=None, horizon=None)
 
@@ -125,7 +128,8 @@ class BackfillSweep:
 
     def _behind_fence(self, batch: Callable[[Cursor], T], *, doing: str) -> T:
         who = {"worker": NAME, "source": self.name, "doing": f"{doing} {self.name}"}
-        return fenced(self.connection, self.lease, batch, **who)
+        without = ALL_ROWS if self.source.in_index_order else None
+        return fenced(self.connection, self.lease, batch, without=without, **who)
 
     def _next(self, here: Cursor, put: Put) -> Step:
         self._draft = self.run
