@@ -9,7 +9,7 @@ what moves meanwhile is never mistaken for a difference. This module composes SQ
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import psycopg
@@ -21,7 +21,7 @@ from oneroof.columns import facts_hash, is_own, key_text, named
 from oneroof.db import Connection, queries
 from oneroof.fingerprint import kept_hash, row_hash
 from oneroof.source import Source
-from oneroof.tail import TIDS, Bounds, tid
+from oneroof.tail import SLOTS, TIDS, Bounds, tid
 
 # Each piece writes a row of ours for every bucket: there are some for every key that both sides are known to be apart
 # by, within limits.
@@ -46,9 +46,23 @@ class Piece:
     def given(self) -> dict[str, str]:
         return {"first": tid(self.first), "last": tid(self.last)}
 
+    def halves(self, end: int) -> tuple[Piece, Piece]:
+        """The same in two, of a table that is known to end there; cut between two pages."""
+        middle = (self.first + min(self.last, end)) // 2
+        middle -= middle % SLOTS
+        return Piece(self.first, middle, middle), Piece(middle, self.last, self.next)
+
     def then(self, **more: str) -> dict[str, Any] | None:
         """Where the walk goes on, if it does."""
         return None if self.next is None else {"tid": self.next, **more}
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a step of the audit did: where it goes on, or None if it is through; and the counts of it."""
+
+    at: dict[str, Any] | None
+    counts: dict[str, int] = field(default_factory=dict)
 
 
 def buckets(members: int, *, apart: int, few: int) -> int:
@@ -60,27 +74,34 @@ def buckets(members: int, *, apart: int, few: int) -> int:
     return min(MOST_BUCKETS, max(LEAST_BUCKETS, 2 << apart.bit_length()))
 
 
-def adding_rows(source: Source) -> sql.Composed:
-    """Add the rows in a range of ctids to their sets of facts, but for our own."""
+def summing_rows(source: Source) -> sql.Composed:
+    """What the rows in a range of ctids add up to, set of facts by set of facts, but for our own."""
     rows = sql.SQL("SELECT {} AS facts_hash, {} AS h, {} AS newest FROM {} AS s WHERE {} AND NOT {}").format(
         facts_hash(source), row_hash(source), _newest(source), source.table, TIDS, is_own(source)
     )
-    return sql.SQL(queries("audit")["rows"]).format(rows=rows, sign=sql.SQL("1"))
+    return sql.SQL(queries("audit")["row_sums"]).format(rows=rows)
+
+
+def adding_rows() -> sql.Composed:
+    """Add what was found to the sets of facts."""
+    return sql.SQL(queries("audit")["rows"]).format(sums=sql.SQL(queries("audit")["given_rows"]), sign=sql.SQL("1"))
 
 
 def take_away(connection: Connection, source: Source, keys: list[str]) -> None:
     """Take rows that another row stands for away from their sets again."""
 
     def asking(rows: sql.Composed) -> sql.Composed:
-        some = sql.SQL("SELECT r.facts_hash, {} AS h, NULL::timestamptz AS newest FROM ({}) AS r WHERE NOT r.own")
-        return sql.SQL(queries("audit")["rows"]).format(rows=some.format(kept_hash("r"), rows), sign=sql.SQL("-1"))
+        one_by_one = sql.SQL(
+            "SELECT r.facts_hash, 1 AS many, {} AS total, NULL::timestamptz AS newest FROM ({}) AS r WHERE NOT r.own"
+        ).format(kept_hash("r"), rows)
+        return sql.SQL(queries("audit")["rows"]).format(sums=one_by_one, sign=sql.SQL("-1"))
 
     _by_key(connection, source, asking, {"scope": source.source_name, "keys": keys})
 
 
-def adding_candidates() -> sql.Composed:
-    """Add the candidates in a range of ctids to their sets of facts."""
-    return sql.SQL(queries("audit")["candidates"]).format(hash=kept_hash("c"))
+def summing_candidates() -> sql.Composed:
+    """What the candidates in a range of ctids add up to, by their facts, groups and verdicts."""
+    return sql.SQL(queries("audit")["candidate_sums"]).format(hash=kept_hash("c"))
 
 
 def looking_at_objects() -> sql.Composed:

@@ -195,7 +195,8 @@ class Supervisor:
             at_once = self.mode != "for ever"
             return CandidateScan(connection, duty.source, held, batch=batch, sweep_interval=interval, at_once=at_once)
         if duty.worker == full_audit.NAME:
-            return FullAudit(connection, duty.source, held, batch=batch, interval=interval, at_once=self.named)
+            named, dial = self.named, self.dial
+            return FullAudit(connection, duty.source, held, batch=batch, interval=interval, at_once=named, dial=dial)
         if duty.part == handoff_tell.PART:
             return HandoffTell(connection, duty.source, held, batch=min(batch, handoff_tell.BATCH))
         # Idle is only who has closed a whole window in this run; after it the usual interval is good enough.

@@ -33,7 +33,7 @@ LONGEST = 3600.0
 PAGES = 4_096
 # As the workers read: keys and facts are texts, and a policy that would hide rows is an error. Pieces are added up by
 # hashing, whatever the planner knows of tables that nobody has analysed yet.
-_SETTINGS = {
+SETTINGS = {
     "row_security": "off",
     "timezone": "UTC",
     "datestyle": "ISO",
@@ -153,7 +153,7 @@ def walking(
         "doing": doing,
         "statement_timeout": STATEMENT,
         "lock_timeout": STATEMENT / 2,
-        "settings": _SETTINGS,
+        "settings": SETTINGS,
     }
     with ExitStack() as stack:
         stack.enter_context(transaction(connection, one_snapshot=True, **limits))

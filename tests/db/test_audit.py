@@ -14,9 +14,9 @@ from psycopg import sql
 import inventory
 from bed import as_user, connect, eventually, set_clock
 from judging import judge
-from oneroof import approvals, findings, lease, reconcile, source, vanishing
+from oneroof import approvals, findings, lease, reconcile, source, sums, vanishing
 from oneroof.db import Connection, one, queries
-from oneroof.errors import Refused
+from oneroof.errors import Refused, Unavailable
 from oneroof.source import Source
 from oneroof.workers import full_audit
 from oneroof.workers.full_audit import FullAudit
@@ -697,3 +697,38 @@ def test_a_snapshot_does_not_rest_on_the_hosts_row(admin: Connection) -> None:
     ((_, metrics, delta),) = snapshots(admin, "governance.audit")
     assert delta is None or delta["groups"] == {}
     assert metrics["rows"] == 101
+
+
+def test_two_connections_read_what_one_does(
+    admin: Connection, tailed: Source, installed_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A half each, of rows and of candidates; what is wrong in either half is found, and mended once. Where there is no
+    second connection to be had, the first reads both.
+    """
+    monkeypatch.setattr(sums, "LONG", 1)
+    admin.execute("INSERT INTO src SELECT n, '-infinity', 'late ' || n FROM generate_series(1001, 6000) AS n")
+    inventory.intake(admin, tailed, batch=5_000)
+    judge(admin, tailed)
+    dialled = 0
+
+    def dial() -> Connection:
+        nonlocal dialled
+        dialled += 1
+        if dialled > 2:
+            raise Unavailable("too many connections")
+        return connect(installed_database)
+
+    def read_by_two() -> dict[str, int]:
+        held = inventory.claim(admin, full_audit.NAME)
+        inventory.until_idle(FullAudit(admin, tailed, held, at_once=True, few=0, dial=dial))
+        lease.release(admin, held)
+        row = one(admin, "SELECT last_run_summary FROM gov_worker_cursor WHERE worker_name = %s", (full_audit.NAME,))
+        return {name: row[0][name] for name in COUNTS if row[0][name]}
+
+    for hidden in ("dial", "refuse"):
+        behind_its_back(admin, "DELETE FROM governance_candidate_state WHERE source_key IN ('1', '6000')")
+        assert read_by_two() == {"repaired_missing": 2, "repaired_groups": 1}, hidden
+        judge(admin, tailed)
+        assert is_well(admin, tailed)
+    assert dialled == 4
+    assert one(admin, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()") == (1,)

@@ -39,9 +39,9 @@ PATIENCE = 3
 # So many known keys of a batch are written apart from it; with more of them the whole batch is an upsert.
 APART = 2
 PAGES = "pages"
-# Where an index has the order, a batch is read by it. In the middle of a table the planner takes the rows behind one end
-# and before the other for a quarter of all, and would read them all for every batch.
-ALL_ROWS = "enable_seqscan enable_bitmapscan"
+# Where an index has the order, a batch is read by it. In the middle of a table the planner takes the rows behind one
+# end and before the other for a quarter of all, and would read them all for every batch.
+ALL_ROWS = "enable_seqscan"
 T = TypeVar("T")
 _ALL = Bounds(frontier=None, horizon=None)
 

@@ -22,9 +22,10 @@ from oneroof.cursor import Cursor
 from oneroof.db import Connection, one, queries, say_now
 from oneroof.errors import OneroofError
 from oneroof.lease import Lease
-from oneroof.reconcile import Piece
+from oneroof.reconcile import Done, Piece
 from oneroof.retry import describe
 from oneroof.source import Source
+from oneroof.sums import Sums
 from oneroof.tail import FARTHEST, SLOTS
 from oneroof.width import Width
 from oneroof.worker import NOTHING, Run, Step, fenced, isolating
@@ -33,9 +34,10 @@ NAME = "gov_periodic_full_audit"
 COMPLETED = "governance.coverage.audit_completed"
 BATCH = 5_000
 INTERVAL = 3_600.0
-# Pages to add up at once, and pages of rows or candidates that are looked for one by one, where all may be suspects.
-PAGES = 8_192
-FEW_PAGES = 128
+# Pages to add up at once; pages of rows or candidates that are looked for one by one, where all may be suspects, and
+# where no more than a few are.
+PAGES = 32_768
+FEW_PAGES, MANY_PAGES = 128, 8_192
 # So many are looked for one by one without more ado.
 FEW = 20_000
 # More than this share of a group, and at least so many, may not vanish at once.
@@ -77,14 +79,6 @@ COUNTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
-    """What a step did: where it goes on, or None if it is through; and the counts of it."""
-
-    at: dict[str, Any] | None
-    counts: dict[str, int] = field(default_factory=dict)
-
-
 @dataclass(slots=True)
 class FullAudit:
     """The audit of one source. `interval` is how long one is good for; `at_once` means that the first does not wait."""
@@ -98,12 +92,18 @@ class FullAudit:
     few: int = FEW
     vanish_share: float = VANISH_SHARE
     vanish_least: int = VANISH_LEAST
+    # Opens a connection that reads along.
+    dial: Callable[[], Connection] | None = None
     calm: float = field(default=5.0, init=False)
     run: Run = field(default_factory=Run, init=False)
     audits: int = field(default=0, init=False)
     _statements: Statements = field(default_factory=Statements, init=False)
     _pages: Width = field(default_factory=lambda: Width(most=PAGES * SLOTS), init=False)
     _frontier: int = field(default=0, init=False)
+    _sums: Sums = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._sums = Sums(self.connection, self.source, self.dial)
 
     @property
     def name(self) -> str:
@@ -229,16 +229,14 @@ class FullAudit:
             self._execute("forget", self._given())
             return Done({"step": STEPS[0], "tid": 0, "after": "", "files": ground.files})
         piece = self._piece(at, ground.blocks)
-        adding = self._statements.get("rows", compose=lambda: reconcile.adding_rows(self.source))
-        self.connection.execute(adding, self._given(**piece.given))
+        self._sums.add_rows(piece, end=ground.blocks * SLOTS)
         return Done(piece.then(files=ground.files))
 
     def _candidates(self, at: dict[str, Any]) -> Done:
         """Add up what is accounted; and see whether verdicts are those of what they are judged by."""
-        piece = self._piece(at, self._count("pages"))
-        adding = self._statements.get("candidates", compose=reconcile.adding_candidates)
-        row = self.connection.execute(adding, self._given(**piece.given)).fetchone()
-        suspects = row[0] if row else []
+        blocks = self._count("pages")
+        piece = self._piece(at, blocks)
+        suspects = self._sums.add_candidates(piece, end=blocks * SLOTS)
         marked = self._execute("verdicts", self._given(**piece.given, suspects=suspects)).rowcount if suspects else 0
         return Done(piece.then(), {"verdicts": marked})
 
@@ -372,7 +370,7 @@ class FullAudit:
 
     def _few_pages(self, at: dict[str, Any]) -> int:
         """As many as may hold a few suspects; they are anywhere, so that a piece may well hold some more of them."""
-        return max(FEW_PAGES, PAGES * self.few // max(1, int(at.get("suspects", FARTHEST)))) * SLOTS
+        return max(FEW_PAGES, MANY_PAGES * self.few // max(1, int(at.get("suspects", FARTHEST)))) * SLOTS
 
     def _some(self, what: str, at: dict[str, Any]) -> list[str]:
         return [key for (key,) in self._execute(what, self._given(after=at.get("after", ""), batch=self.batch))]

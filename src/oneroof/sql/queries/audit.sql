@@ -18,17 +18,31 @@ SELECT pg_relation_size('public.governance_candidate_state') / current_setting('
 -- forget --
 DELETE FROM public.governance_audit_facts WHERE source_name = %(scope)s
 
+-- row_sums --
+-- What rows add up to, set of facts by set of facts: a list for each column, as PostgreSQL writes them, since nobody else is to read it.
+SELECT array_agg(g.facts_hash)::text, array_agg(g.many)::text, array_agg(g.total)::text, array_agg(g.newest)::text
+FROM (SELECT r.facts_hash, count(*) AS many, sum(r.h) AS total, max(r.newest) AS newest FROM ({rows}) AS r GROUP BY 1) AS g
+
+-- given_rows --
+SELECT * FROM unnest(%(facts_0)s::bigint[], %(many_0)s::bigint[], %(totals_0)s::numeric[], %(newest_0)s::timestamptz[])
+  AS u (facts_hash, many, total, newest)
+UNION ALL
+SELECT * FROM unnest(%(facts_1)s::bigint[], %(many_1)s::bigint[], %(totals_1)s::numeric[], %(newest_1)s::timestamptz[])
+
 -- rows --
 -- Add rows to their sets of facts, or take them away.
 INSERT INTO public.governance_audit_facts AS a (source_name, facts_hash, row_count, row_sum, newest)
-SELECT %(scope)s, r.facts_hash, {sign} * count(*), {sign} * sum(r.h), max(r.newest) FROM ({rows}) AS r GROUP BY 2
+SELECT %(scope)s, r.facts_hash, {sign} * sum(r.many), {sign} * sum(r.total), max(r.newest) FROM ({sums}) AS r GROUP BY 2
 ON CONFLICT (source_name, facts_hash) DO UPDATE
 SET row_count = a.row_count + excluded.row_count, row_sum = a.row_sum + excluded.row_sum, newest = greatest(a.newest, excluded.newest)
 
--- candidates --
--- Add candidates to their sets of facts and to the recount; answers the facts that some of them may have another verdict than. Nearly
--- all are as their facts say, and are told apart from the others, which are odd: they alone have groups and verdicts of their own here.
-WITH counted AS MATERIALIZED (
+-- candidate_sums --
+-- What candidates add up to, by their facts, groups and verdicts. Nearly all are as their facts say, and are told apart from the others,
+-- which are odd: they alone have groups and verdicts of their own here, and may be suspect of having another verdict than they should.
+SELECT array_agg(c.facts_hash)::text, array_agg(coalesce(c.odd[1], f.group_key))::text, array_agg(coalesce(c.odd[2], f.grain))::text,
+       array_agg(coalesce(c.odd[3], f.verdict))::text, array_agg(coalesce(c.odd[4], f.undecided_reason, ''))::text,
+       array_agg(coalesce(c.odd[5] = 'suspect', false))::text, array_agg(c.members)::text, array_agg(c.total)::text
+FROM (
   SELECT c.facts_hash, x.odd, count(*) AS members, sum({hash}) AS total
   FROM public.governance_candidate_state AS c
   LEFT JOIN public.governance_fact_set AS f ON f.source_name = %(scope)s AND f.facts_hash = c.facts_hash
@@ -44,6 +58,18 @@ WITH counted AS MATERIALIZED (
   ) AS x
   WHERE c.ctid >= %(first)s::tid AND c.ctid < %(last)s::tid AND c.source_name = %(scope)s
   GROUP BY 1, 2
+) AS c
+LEFT JOIN public.governance_fact_set AS f ON c.odd IS NULL AND f.source_name = %(scope)s AND f.facts_hash = c.facts_hash
+
+-- candidates --
+-- Add candidates to their sets of facts and to the recount; answers the facts that some of them may have another verdict than.
+WITH counted AS MATERIALIZED (
+  SELECT * FROM unnest(%(facts_0)s::bigint[], %(groups_0)s::text[], %(grains_0)s::text[], %(verdicts_0)s::text[], %(reasons_0)s::text[],
+                       %(suspects_0)s::boolean[], %(many_0)s::bigint[], %(totals_0)s::numeric[])
+    AS c (facts_hash, group_key, grain, verdict, reason, is_suspect, members, total)
+  UNION ALL
+  SELECT * FROM unnest(%(facts_1)s::bigint[], %(groups_1)s::text[], %(grains_1)s::text[], %(verdicts_1)s::text[], %(reasons_1)s::text[],
+                       %(suspects_1)s::boolean[], %(many_1)s::bigint[], %(totals_1)s::numeric[])
 ), added AS (
   INSERT INTO public.governance_audit_facts AS a (source_name, facts_hash, candidate_count, candidate_sum)
   SELECT %(scope)s, c.facts_hash, sum(c.members), sum(c.total) FROM counted AS c GROUP BY 2
@@ -51,15 +77,10 @@ WITH counted AS MATERIALIZED (
   SET candidate_count = a.candidate_count + excluded.candidate_count, candidate_sum = a.candidate_sum + excluded.candidate_sum
 ), booked AS (
   INSERT INTO public.governance_audit_count AS a (source_name, group_key, grain, verdict, undecided_reason, members)
-  SELECT %(scope)s, b.group_key, b.grain, b.verdict, b.reason, sum(b.members)
-  FROM (SELECT f.group_key, f.grain, f.verdict, coalesce(f.undecided_reason, '') AS reason, c.members
-        FROM counted AS c JOIN public.governance_fact_set AS f ON f.source_name = %(scope)s AND f.facts_hash = c.facts_hash WHERE c.odd IS NULL
-        UNION ALL
-        SELECT c.odd[1], c.odd[2], c.odd[3], c.odd[4], c.members FROM counted AS c WHERE c.odd IS NOT NULL) AS b
-  GROUP BY 2, 3, 4, 5
+  SELECT %(scope)s, c.group_key, c.grain, c.verdict, c.reason, sum(c.members) FROM counted AS c GROUP BY 2, 3, 4, 5
   ON CONFLICT (source_name, group_key, grain, verdict, undecided_reason) DO UPDATE SET members = a.members + excluded.members
 )
-SELECT coalesce(array_agg(DISTINCT c.facts_hash), '{{}}') FROM counted AS c WHERE c.odd[5] = 'suspect'
+SELECT coalesce(array_agg(DISTINCT c.facts_hash), '{}') FROM counted AS c WHERE c.is_suspect
 
 -- objects --
 -- Some of what is known of single objects: tombstones and what has vanished are taken away from their sets again, and a candidate

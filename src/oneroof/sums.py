@@ -1,0 +1,87 @@
+"""What a range of pages adds up to, in a source and among the candidates, for the audit (doc 31 §9).
+
+Adding up is work for a processor, so that a longer range is read by two connections, a half of it each; what both have
+found is written by the first alone, in the transaction of its step. Whoever gets no second connection reads all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+from psycopg.rows import TupleRow
+
+from oneroof import reconcile
+from oneroof.batch import Statements
+from oneroof.db import Connection, one, queries, transaction
+from oneroof.errors import Unavailable
+from oneroof.reconcile import Piece
+from oneroof.source import Source
+from oneroof.tail import SLOTS
+from oneroof.walk import SETTINGS, STATEMENT
+
+# A range of fewer pages is not worth a connection.
+LONG = 1_024
+# What is found of each half, a list for each column.
+ROWS = ("facts", "many", "totals", "newest")
+CANDIDATES = ("facts", "groups", "grains", "verdicts", "reasons", "suspects", "many", "totals")
+
+
+@dataclass(slots=True)
+class Sums:
+    """The sums of one source; `dial` opens a second connection."""
+
+    connection: Connection
+    source: Source
+    dial: Callable[[], Connection] | None = None
+    _statements: Statements = field(default_factory=Statements, init=False)
+
+    def add_rows(self, piece: Piece, *, end: int) -> None:
+        """Add the rows of a range to their sets of facts; the table is known to end there."""
+        reading = self._statements.get("rows", compose=lambda: reconcile.summing_rows(self.source))
+        writing = self._statements.get("add rows", compose=reconcile.adding_rows)
+        self.connection.execute(writing, self._sums(reading, piece, end, ROWS))
+
+    def add_candidates(self, piece: Piece, *, end: int) -> list[int]:
+        """Add the candidates of a range to theirs and to the recount; the facts that some may have no verdict of."""
+        reading = self._statements.get("candidates", compose=reconcile.summing_candidates)
+        given = self._sums(reading, piece, end, CANDIDATES)
+        return list(one(self.connection, queries("audit")["candidates"], given)[0])
+
+    def _sums(self, reading: bytes, piece: Piece, end: int, names: tuple[str, ...]) -> dict[str, Any]:
+        found = self._read(reading, piece, end)
+        lists = {
+            f"{name}_{half}": said for half, row in enumerate(found) for name, said in zip(names, row, strict=True)
+        }
+        return self._given(**{f"{name}_{half}": None for name in names for half in (0, 1)} | lists)
+
+    def _read(self, reading: bytes, piece: Piece, end: int) -> list[TupleRow]:
+        if self.dial is None or min(piece.last, end) - piece.first < LONG * SLOTS:
+            return [self._ask(self.connection, reading, piece)]
+        first, second = piece.halves(end)
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            aside: Future[TupleRow | None] = pool.submit(self._aside, reading, second)
+            found = self._ask(self.connection, reading, first)
+            rest = aside.result()
+        return [found, rest or self._ask(self.connection, reading, second)]
+
+    def _aside(self, reading: bytes, piece: Piece) -> TupleRow | None:
+        assert self.dial is not None
+        try:
+            other = self.dial()
+        except Unavailable:
+            return None
+        limits: dict[str, Any] = {"statement_timeout": STATEMENT, "lock_timeout": STATEMENT / 2, "settings": SETTINGS}
+        doing = f"auditing {self.source.source_name}"
+        with other, transaction(other, doing=doing, role="oneroof_worker", read_only=True, **limits):
+            return self._ask(other, reading, piece)
+
+    def _ask(self, connection: Connection, reading: bytes, piece: Piece) -> TupleRow:
+        row = connection.execute(reading, self._given(**piece.given)).fetchone()
+        assert row is not None
+        return row
+
+    def _given(self, **given: Any) -> dict[str, Any]:
+        return {"scope": self.source.source_name, **given}
