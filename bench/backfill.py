@@ -42,6 +42,7 @@ def run(trial: Trial) -> list[Figure]:
     if trial.is_long:
         long = trial.ground(HUGE)
         figures.append(_growth(small, median(few), long, median(_sweep(long) for _ in range(3))))
+        trial.drop(HUGE)
     return figures
 
 

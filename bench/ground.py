@@ -206,6 +206,13 @@ class Trial:
             self._grounds[size] = Ground(self.server.dsn(name), size)
         return self._grounds[size]
 
+    def drop(self, rows: int) -> None:
+        """Be done with an estate: vacuuming it would go on beside what is measured next, and in the same log."""
+        ground = self._grounds.pop(rows)
+        ground.admin.close()
+        with db.connect(self.server.dsn("postgres"), settings=load(), application="oneroof bench") as connection:
+            connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(f"bench_{rows}")))
+
     def small(self) -> Ground:
         """The estate that the full one is compared with."""
         return self.ground(min(SMALL, max(self.rows // 10, 1)))
