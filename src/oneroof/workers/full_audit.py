@@ -36,7 +36,7 @@ BATCH = 5_000
 INTERVAL = 3_600.0
 # Pages to add up at once; pages of rows or candidates that are looked for one by one, where all may be suspects, and
 # where no more than a few are.
-PAGES = 32_768
+PAGES = 49_152
 FEW_PAGES, MANY_PAGES = 128, 8_192
 # So many are looked for one by one without more ado.
 FEW = 20_000
