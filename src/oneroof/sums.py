@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from psycopg.rows import TupleRow
 
 from oneroof import reconcile
-from oneroof.batch import Statements
 from oneroof.db import Connection, one, queries, transaction
 from oneroof.errors import Unavailable
 from oneroof.reconcile import Piece
@@ -29,24 +28,22 @@ ROWS = ("facts", "many", "totals", "newest")
 CANDIDATES = ("facts", "groups", "grains", "verdicts", "reasons", "suspects", "many", "totals")
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Sums:
     """The sums of one source; `dial` opens a second connection."""
 
     connection: Connection
     source: Source
     dial: Callable[[], Connection] | None = None
-    _statements: Statements = field(default_factory=Statements, init=False)
 
     def add_rows(self, piece: Piece, *, end: int) -> None:
         """Add the rows of a range to their sets of facts; the table is known to end there."""
-        reading = self._statements.get("rows", compose=lambda: reconcile.summing_rows(self.source))
-        writing = self._statements.get("add rows", compose=reconcile.adding_rows)
-        self.connection.execute(writing, self._sums(reading, piece, end, ROWS))
+        reading = reconcile.summing_rows(self.source).as_bytes(None)
+        self.connection.execute(reconcile.adding_rows(), self._sums(reading, piece, end, ROWS))
 
     def add_candidates(self, piece: Piece, *, end: int) -> list[int]:
         """Add the candidates of a range to theirs and to the recount; the facts that some may have no verdict of."""
-        reading = self._statements.get("candidates", compose=reconcile.summing_candidates)
+        reading = reconcile.summing_candidates().as_bytes(None)
         given = self._sums(reading, piece, end, CANDIDATES)
         return list(one(self.connection, queries("audit")["candidates"], given)[0])
 

@@ -732,3 +732,16 @@ def test_two_connections_read_what_one_does(
         assert is_well(admin, tailed)
     assert dialled == 4
     assert one(admin, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()") == (1,)
+
+
+def test_an_audit_goes_on_by_another_connection(admin: Connection, tailed: Source, installed_database: str) -> None:
+    """A lane that has lost its connection gives its workers a new one, in the middle of whatever they do."""
+    held = inventory.claim(admin, full_audit.NAME)
+    lost = connect(installed_database)
+    worker = FullAudit(lost, tailed, held, at_once=True)
+    for _ in range(3):
+        assert not worker.run_once().idle
+    lost.close()
+    worker.connection = admin
+    inventory.until_idle(worker)
+    assert worker.audits == 1

@@ -100,14 +100,15 @@ class FullAudit:
     _statements: Statements = field(default_factory=Statements, init=False)
     _pages: Width = field(default_factory=lambda: Width(most=PAGES * SLOTS), init=False)
     _frontier: int = field(default=0, init=False)
-    _sums: Sums = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._sums = Sums(self.connection, self.source, self.dial)
 
     @property
     def name(self) -> str:
         return self.source.source_name
+
+    @property
+    def _sums(self) -> Sums:
+        # By the connection of now: a lost one is replaced.
+        return Sums(self.connection, self.source, self.dial)
 
     def run_once(self) -> Step:
         """One step of an audit that is under way or due."""
