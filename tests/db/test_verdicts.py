@@ -320,6 +320,23 @@ def test_a_row_that_is_gone_before_it_was_looked_at_has_vanished(admin: Connecti
     judging.check(admin)
 
 
+def write_by_the_older(slow: Connection, key: str) -> None:
+    slow.execute(
+        "UPDATE governance_candidate_state SET verdict = 'covered', input_quality_state = 'ready'"
+        " WHERE candidate_key = %s",
+        (key,),
+    )
+    slow.execute("COMMIT")
+
+
+def hears_of_it(admin: Connection, judged: Source) -> None:
+    """Whoever was written by an older judgement, when everybody is finished."""
+    settle(admin)
+    judging.judge(admin, judged)
+    assert one(admin, "SELECT count(*) FROM governance_fact_set WHERE is_spreading") == (0,)
+    judging.check(admin)
+
+
 def test_who_wrote_by_an_older_judgement_is_found(admin: Connection, judged: Source, installed_database: str) -> None:
     """A change of policy is not done with while somebody is at work who has read the older judgement."""
     key, _, collection = some_covered(admin)
@@ -335,16 +352,8 @@ def test_who_wrote_by_an_older_judgement_is_found(admin: Connection, judged: Sou
         )
         judging.judge(admin, judged)
         assert one(admin, "SELECT count(*) > 0 FROM governance_fact_set WHERE is_spreading") == (True,)
-        slow.execute(
-            "UPDATE governance_candidate_state SET verdict = 'covered', input_quality_state = 'ready'"
-            " WHERE candidate_key = %s",
-            (key,),
-        )
-        slow.execute("COMMIT")
-    settle(admin)
-    judging.judge(admin, judged)
-    assert one(admin, "SELECT count(*) FROM governance_fact_set WHERE is_spreading") == (0,)
-    judging.check(admin)
+        write_by_the_older(slow, key)
+    hears_of_it(admin, judged)
 
 
 def test_who_began_after_the_judge_and_read_before_him_is_waited_for(
@@ -368,16 +377,8 @@ def test_who_began_after_the_judge_and_read_before_him_is_waited_for(
         judge.execute("COMMIT")
         judging.judge(admin, judged)
         assert one(admin, "SELECT count(*) > 0 FROM governance_fact_set WHERE is_spreading") == (True,)
-        slow.execute(
-            "UPDATE governance_candidate_state SET verdict = 'covered', input_quality_state = 'ready'"
-            " WHERE candidate_key = %s",
-            (key,),
-        )
-        slow.execute("COMMIT")
-    settle(admin)
-    judging.judge(admin, judged)
-    assert one(admin, "SELECT count(*) FROM governance_fact_set WHERE is_spreading") == (0,)
-    judging.check(admin)
+        write_by_the_older(slow, key)
+    hears_of_it(admin, judged)
 
 
 def test_a_finding_has_the_number_of_objects_and_closes_with_the_last(
