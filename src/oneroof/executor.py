@@ -39,6 +39,8 @@ class Executor:
     looked: float = 0.0
     # The activity of all lanes when this one was last found to have nothing to do; None if it had.
     idle_at: int | None = None
+    # The same, if it looked for itself: one that failed, or may not work, is idle and knows nothing.
+    still_at: int | None = None
 
     def is_hot(self, now: float) -> bool:
         """Whether there was news a moment ago."""

@@ -217,7 +217,7 @@ class Lane:
         if not (self.endless and isinstance(running, FOLLOWERS) and self.control.is_led(scope)):
             return False
         longest = min(FOLLOWING, running.sweep_interval) if isinstance(running, CandidateScan) else FOLLOWING
-        return executor.idle_at == self._mark and now - executor.looked < longest
+        return executor.still_at == self._mark and now - executor.looked < longest
 
     def _has_range(self, executor: Executor) -> bool:
         """A lane sweeps one range at a time, and leaves the others to whoever is free."""
@@ -246,6 +246,7 @@ class Lane:
         if isinstance(running, HandoffIntake):
             self.control.lead(executor.duty.scope)
         self._recover(connection, executor)
+        executor.still_at = self._mark if step.idle else None
         if step.idle:
             self._later(executor, idle=True)
         else:
@@ -318,7 +319,7 @@ class Lane:
         self.control.note(executor.duty.worker, failed=True)
         executor.failures += 1
         executor.not_before = time.monotonic() + min(LONGEST_WAIT, 0.25 * 2**executor.failures)
-        executor.idle_at = self._mark
+        executor.idle_at, executor.still_at = self._mark, None
         self._say(executor, str(error))
         regressed = getattr(error.__cause__, "sqlstate", None) == REGRESSION
         kind = "cursor_watermark_regression" if regressed else "cursor_source_error"

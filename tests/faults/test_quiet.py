@@ -13,13 +13,17 @@ import pytest
 from bed import connect, eventually
 from by_hand import LEFT, Server, add_births, number, server
 from oneroof import lane
+from oneroof.errors import OneroofError
 from oneroof.lane import FOLLOWING, Report
 from oneroof.supervisor import NAMES, Supervisor
+from oneroof.worker import Step
 from oneroof.workers import candidate_scan, handoff_intake, input_gate
+from oneroof.workers.candidate_scan import CandidateScan
 
 INTAKE = f"{handoff_intake.NAME}:birth_registry"
 FOLLOWERS = (f"{input_gate.NAME}:birth_registry", f"{candidate_scan.NAME}:birth_registry", f"{INTAKE}/signals")
 JUDGED = "SELECT count(*) FROM governance_candidate_state WHERE NOT dirty AND candidate_key LIKE 'quiet:%'"
+WAITING = JUDGED.replace("NOT dirty", "dirty AND input_quality_state <> 'pending'")
 
 
 @contextmanager
@@ -70,8 +74,31 @@ def test_followers_look_rarely_until_the_intake_has_brought_something(monkeypatc
             assert quiet[INTAKE] > FOLLOWING / 2
             # By themselves they would not look again.
             monkeypatch.setattr(lane, "FOLLOWING", 3600.0)
-            add_births(admin, "quiet", 10)
-            eventually(lambda: number(admin, JUDGED) == 10, what="verdicts")
+            # No older than the fast lane looks back, wherever it is.
+            add_births(admin, "quiet", 3)
+            eventually(lambda: number(admin, JUDGED) == 3, what="verdicts")
+
+
+def test_a_follower_that_failed_looks_again_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = threading.Event()
+    look = CandidateScan.run_once
+
+    def fail_once(scan: CandidateScan) -> Step:
+        if scan.name == "birth_registry" and number(scan.connection, WAITING) and not failed.is_set():
+            failed.set()
+            raise OneroofError("a statement took too long")
+        return look(scan)
+
+    with server() as host, connect(host.dsn()) as admin:
+        admin.execute("UPDATE governance_worker_policy SET sweep_interval = '1 hour'")
+        with looks(host, list(NAMES)) as within:
+            eventually(lambda: number(admin, LEFT) == 0, what="the sweep", seconds=60)
+            eventually(lambda: are_rare(within(FOLLOWING)), what="a quiet process", seconds=60)
+            monkeypatch.setattr(lane, "FOLLOWING", 3600.0)
+            monkeypatch.setattr(CandidateScan, "run_once", fail_once)
+            add_births(admin, "quiet", 1)
+            eventually(lambda: number(admin, JUDGED) == 1, what="a verdict")
+        assert failed.is_set()
 
 
 def test_without_an_intake_of_its_own_a_process_looks_every_second() -> None:
