@@ -1,6 +1,6 @@
 """The way in: `oneroof` and `python -m oneroof`.
 
-Loading the command takes half a second; until it is loaded there is nothing to undo, so Ctrl-C simply ends it.
+Loading the command takes a moment; until it is loaded there is nothing to undo, so Ctrl-C simply ends it.
 """
 
 from __future__ import annotations

@@ -284,6 +284,7 @@ def test_an_unreadable_dsn_is_not_repeated(dsn: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.newest
 def test_bad_words_are_wrong_usage(installed_database: str) -> None:
     """Bytes that are no text, numbers that are no ids, rates without end: a sentence and exit 2."""
     for words in (

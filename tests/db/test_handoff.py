@@ -232,7 +232,7 @@ def test_what_has_no_address_is_poison_and_the_rest_goes_on(admin: Connection) -
     admin.execute("UPDATE governance_worker_policy SET attempts = 1")
     admin.execute(
         "INSERT INTO registry_changelog (entity_type, entity_code, action)"
-        " SELECT CASE n WHEN 7 THEN repeat('g', 10000000) ELSE 't' END,"
+        " SELECT CASE n WHEN 7 THEN repeat('g', 1000000) ELSE 't' END,"
         " CASE n WHEN 3 THEN repeat('x', 5000) ELSE n::text END, 'certify' FROM generate_series(1, 20) AS n"
     )
     take(admin, "registry_changelog")

@@ -333,6 +333,7 @@ def test_doctor_names_a_trigger_on_what_the_inbox_writes(logins: Logins) -> None
     assert any("host_seen" in check.detail for check in doctor.examine(logins.admin).checks)
 
 
+@pytest.mark.newest
 def test_the_whole_way_through_the_command_line(logins: Logins) -> None:
     """Subscribe, list, read and mute, with exit codes and one JSON document; and nothing drives the terminal."""
     logins.activate(BORN)

@@ -212,6 +212,7 @@ def test_nothing_known_is_no_warning_and_says_what_helps(installed_database: str
 
 
 @pytest.mark.usefixtures("known")
+@pytest.mark.newest
 def test_the_commands_warn_and_never_refuse(installed_database: str, tmp_path: Path) -> None:
     """On stderr, ten at most and how many there are; all of them in the document."""
     viewer = as_user(installed_database, "viewer")

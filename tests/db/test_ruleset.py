@@ -475,6 +475,7 @@ def test_cases_that_come_out_otherwise_are_exit_1(installed_database: str, tmp_p
     assert command("rules", "test", str(tmp_path / "none"), dsn=installed_database).code == 2
 
 
+@pytest.mark.newest
 def test_a_bad_file_from_the_shell_is_exit_2_and_one_sentence(installed_database: str, tmp_path: Path) -> None:
     """It names the file and the rule, and what helps; a login that may not edit is refused."""
     file = write(tmp_path / "bad.yaml", [FINE | {"predicate": "$.a =="}])

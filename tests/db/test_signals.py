@@ -94,6 +94,7 @@ def tailing(*words: str, dsn: str) -> Iterator[tuple[subprocess.Popen[str], list
         process.stderr.close()
 
 
+@pytest.mark.newest
 def test_a_line_is_a_cloud_event(active: str) -> None:
     """CloudEvents 1.0, with the cursor as an extension; `lines` is for people."""
     with connect(active) as admin:

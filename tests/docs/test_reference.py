@@ -10,7 +10,7 @@ import pytest
 import typer
 
 from oneroof import config, substrate
-from oneroof.cli import EPILOG, app
+from oneroof.cli import EPILOG, application
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "reference"
@@ -25,7 +25,7 @@ def commands(command: object, path: tuple[str, ...]) -> Iterator[tuple[tuple[str
 
 
 def commands_page() -> str:
-    root = typer.main.get_command(app)
+    root = typer.main.get_command(application())
     parts = ["# Commands", "", EPILOG, ""]
     for path, text in commands(root, ("oneroof",)):
         parts += [f"## {' '.join(path)}", "", "```", text.strip(), "```", ""]
@@ -80,7 +80,7 @@ def test_every_link_between_pages_leads_somewhere() -> None:
 
 def test_every_command_that_the_pages_name_exists() -> None:
     """`oneroof word …` in a code block or in backticks is a command of this version, and its options exist."""
-    known = {path[1:]: text for path, text in commands(typer.main.get_command(app), ("oneroof",))}
+    known = {path[1:]: text for path, text in commands(typer.main.get_command(application()), ("oneroof",))}
     for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")]:
         text = page.read_text(encoding="utf-8")
         fenced = "\n".join(re.findall(r"^```\n(.*?)^```", text, re.MULTILINE | re.DOTALL))

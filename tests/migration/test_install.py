@@ -158,6 +158,7 @@ def test_an_installer_that_waited_sees_what_the_other_one_did(lone_bed: Bed) -> 
             assert answers == [False]
 
 
+@pytest.mark.newest
 def test_a_failing_install_leaves_nothing(lone_bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever step fails, neither objects nor roles nor grants remain."""
     with lone_bed.database(lone_bed.estate()) as name, connect(lone_bed.dsn(name)) as connection:

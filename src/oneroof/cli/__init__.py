@@ -1,5 +1,7 @@
 """The command line: parse, call, print. Nothing is decided here.
 
+Of the modules here only the one that has the command is loaded, and all where a person asks what there is.
+
 `--json` and `--dsn` may stand before or after the command. With `--json` stdout is one JSON document, also for an
 error; everything else goes to stderr. Exit codes are in `oneroof.errors`.
 """
@@ -10,6 +12,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from types import FrameType
 from typing import NoReturn
 
@@ -17,30 +20,6 @@ import psycopg
 import typer
 
 from oneroof import __version__
-from oneroof.cli import (
-    approvals,
-    config,
-    demo,
-    dlq,
-    doctor,
-    estate,
-    events,
-    exceptions,
-    gate,
-    inbox,
-    owners,
-    person,
-    policy,
-    prove,
-    replay,
-    rules,
-    run,
-    schema,
-    source,
-    status,
-    trace,
-    vanishing,
-)
 from oneroof.cli.session import ClosedPipe, Session
 from oneroof.errors import OneroofError, Usage, from_database
 
@@ -51,18 +30,36 @@ EPILOG = (
     "4 cannot reach or not installed, 5 held elsewhere."
 )
 
-app = typer.Typer(
-    name="oneroof",
-    help="A governance verdict for every object in your PostgreSQL registries, and a proof that none was missed.",
-    epilog=EPILOG,
-    invoke_without_command=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
+# Which module has which commands, and which are a group of them, in the order of the help text.
+COMMANDS = {
+    "schema": ("install", "upgrade", "uninstall"),
+    "run": ("run",),
+    "replay": ("replay",),
+    "status": ("status", "watch"),
+    "trace": ("trace",),
+    "prove": ("prove", "verify", "merge"),
+    "policy": ("pause", "resume"),
+    "demo": ("demo",),
+    "doctor": ("doctor",),
+}
+GROUPS = (
+    "estate",
+    "person",
+    "owners",
+    "exceptions",
+    "source",
+    "policy",
+    "rules",
+    "events",
+    "inbox",
+    "dlq",
+    "gate",
+    "approvals",
+    "vanishing",
+    "config",
 )
 
 
-@app.callback()
 def root(
     ctx: typer.Context,
     dsn: str | None = typer.Option(None, help="The database; else ONEROOF_DSN, else the embedded server."),
@@ -82,25 +79,27 @@ def root(
     session.as_json = as_json
 
 
-for module in (schema, run, replay, status, trace, prove, policy, demo, doctor):
-    module.register(app)
-for name, group in (
-    ("estate", estate.app),
-    ("person", person.app),
-    ("owners", owners.app),
-    ("exceptions", exceptions.app),
-    ("source", source.app),
-    ("policy", policy.app),
-    ("rules", rules.app),
-    ("events", events.app),
-    ("inbox", inbox.app),
-    ("dlq", dlq.app),
-    ("gate", gate.app),
-    ("approvals", approvals.app),
-    ("vanishing", vanishing.app),
-    ("config", config.app),
-):
-    app.add_typer(group, name=name)
+def application(word: str | None = None) -> typer.Typer:
+    """The command that a word names, or all of them if it names none."""
+    app = typer.Typer(
+        name="oneroof",
+        help="A governance verdict for every object in your PostgreSQL registries, and a proof that none was missed.",
+        epilog=EPILOG,
+        invoke_without_command=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(root)
+    chosen = [module for module, words in COMMANDS.items() if word in words]
+    groups = [name for name in GROUPS if name == word]
+    if not (chosen or groups):
+        chosen, groups = list(COMMANDS), list(GROUPS)
+    for module in chosen:
+        import_module(f"oneroof.cli.{module}").register(app)
+    for name in groups:
+        app.add_typer(import_module(f"oneroof.cli.{name}").app, name=name)
+    return app
 
 
 def hoist(words: Sequence[str]) -> list[str]:
@@ -123,11 +122,23 @@ def hoist(words: Sequence[str]) -> list[str]:
     return front + rest
 
 
+def named(words: Sequence[str]) -> str | None:
+    """The word that names the command, of words that were hoisted."""
+    pending = iter(words)
+    for word in pending:
+        if word == "--dsn":
+            next(pending, None)
+        elif not word.startswith("-"):
+            return word
+    return None
+
+
 def main(words: Sequence[str] | None = None) -> NoReturn:
     """Run one command and exit; a traceback is never what a user sees of a known failure."""
     arguments = hoist(sys.argv[1:] if words is None else words)
     with Session() as session:
         session.as_json = "--json" in arguments
+        app = application(named(arguments))
         try:
             # Both undo whatever is under way, and tell the server to stop working on it.
             signal.signal(signal.SIGINT, signal.default_int_handler)
