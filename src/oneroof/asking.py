@@ -40,7 +40,8 @@ class Asking:
         statement = self._statements.get(
             "count", bounds.shape, compose=lambda: tail.tid_count_unmet(self.source, bounds)
         )
-        return Counting(statement, {**bounds.parameters(), "cursor": here.cursor_id})
+        cut = self._statements.get("cut", bounds.shape, compose=lambda: tail.tid_cut(self.source, bounds))
+        return Counting(statement, cut, {**bounds.parameters(), "cursor": here.cursor_id})
 
     def newest(self, here: Cursor, look: Glance, *, size: int, births: bool, poison: OneroofError | None = None) -> Ask:
         """For the newest rows, from where the fast lane's pass is; believed to be births or not."""

@@ -36,6 +36,8 @@ LONGEST_WAIT = 30.0
 FOLLOWING = 5.0
 # So many rows in one turn are more than come one by one.
 MANY = 50
+# Seconds of one executor's turns in a run until idle.
+SLICE = 1.0
 PATIENCE = 60.0
 REGRESSION = "GV410"
 WORKER = "oneroof_worker"
@@ -95,8 +97,7 @@ class Lane:
             connection = self._connected()
             self._arrange(connection)
             for executor in self._in_turn():
-                if not self.stop.is_set():
-                    self._turn(connection, executor)
+                self._turns(connection, executor)
             self.control.watch(connection, hot=self._is_hot())
         except OneroofError as error:
             kind = retry.kind_of(error)
@@ -183,6 +184,19 @@ class Lane:
         self.executors += [Executor(duty, failures=failures.get(name, 0)) for name, duty in new]
         self._arranged = plan
 
+    def _turns(self, connection: Connection, executor: Executor) -> None:
+        """One turn; in a run until idle as many as fit into a while, so that whoever has begun a pass ends it, and no
+        other lease runs out meanwhile.
+        """
+        began = time.monotonic()
+        while not self.stop.is_set():
+            self._turn(connection, executor)
+            now, running = time.monotonic(), executor.running
+            if self.endless or self.once or running is None or executor.idle_at is not None:
+                break
+            if now < executor.not_before or now - began >= min(SLICE, running.lease.ttl / 2 / len(self.executors)):
+                break
+
     def _turn(self, connection: Connection, executor: Executor) -> None:
         worker, now = executor.duty.worker, time.monotonic()
         if now < executor.not_before - executor.pause / CALMING:
@@ -228,7 +242,8 @@ class Lane:
         worker, now = executor.duty.worker, time.monotonic()
         try:
             running = self._started(connection, executor)
-            pressed = self._is_hot()
+            # Whoever runs until idle waits for the last row, and for none before it.
+            pressed = self.endless and self._is_hot()
             if isinstance(running, HandoffIntake):
                 running.pressed, running.is_hot = pressed, executor.is_hot(now)
             step = running.run_once()
@@ -260,6 +275,9 @@ class Lane:
             elif pressed and not executor.is_hot(now):
                 # A walk over what is known can wait a little for those with news.
                 executor.not_before = max(executor.not_before, time.monotonic() + ASIDE)
+            elif isinstance(running, HandoffIntake) and not self.endless:
+                # First the verdicts, then what is told of them.
+                self.control.press(executor.duty.scope)
         if executor.duty.part and self.control.has_met(executor.duty.scope):
             # While there is news what can wait takes no more than a third of the time.
             executor.not_before = max(executor.not_before, time.monotonic() + 2 * (time.monotonic() - now))

@@ -173,7 +173,8 @@ class Replay:
 
     @property
     def _counting(self) -> Counting:
-        return Counting(tail.tid_count(self.source, _ALL).as_bytes(None), _ALL.parameters())
+        count, cut = (make(self.source, _ALL).as_bytes(None) for make in (tail.tid_count, tail.tid_cut))
+        return Counting(count, cut, _ALL.parameters())
 
     def _signals(self) -> int:
         """How many rows this transaction has added to the outbox and to what is held."""

@@ -1,8 +1,8 @@
 """A walk over a table's pages from the first to the last, in pieces that hold at most a batch (design: the tail).
 
-A piece is a range of ctids, of which the count reads headers alone; one that holds too many rows is narrowed before its
-rows are read. A rewrite of the table (VACUUM FULL, CLUSTER) moves rows to where the walk has been: the mark of its
-files tells, and the walk begins anew.
+A piece is a range of ctids, of which the count reads headers alone; one that holds too many rows is cut where a batch
+of them ends, before they are read. A rewrite of the table (VACUUM FULL, CLUSTER) moves rows to where the walk has been:
+the mark of its files tells, and the walk begins anew.
 """
 
 from __future__ import annotations
@@ -39,9 +39,10 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Counting:
-    """How the rows of a window are counted: a statement, and what it is given beside the range."""
+    """How the rows of a window are counted, and cut: statements, and what they are given beside the range."""
 
     statement: bytes
+    cut: bytes
     given: dict[str, Any]
 
 
@@ -64,10 +65,18 @@ def count(connection: Connection, counting: Counting, *, first: int, last: int) 
 
 
 def next_piece(connection: Connection, counting: Counting, *, first: int, end: int, wide: Width, batch: int) -> Piece:
-    """The next piece of a walk, narrowed until it holds no more than a batch, or a single ctid."""
-    while True:
-        last = min(first + wide.now, end)
-        rows = count(connection, counting, first=first, last=last)
-        if rows <= batch or last - first <= 1:
-            return Piece(first=first, last=last, rows=rows)
-        wide.now = max(1, (last - first) * batch // (2 * rows))
+    """The next piece of a walk, which holds no more than a batch, or is a single ctid."""
+    last = min(first + wide.now, end)
+    rows = count(connection, counting, first=first, last=last)
+    if rows <= batch or last - first <= 1:
+        return Piece(first, last, rows)
+    given = {**counting.given, **Piece(first, last, rows).parameters(), "most": batch}
+    found = execute(connection, counting.cut, given).fetchone()
+    # Rows that are not there any more cannot be counted again.
+    if found is None or found[0] is None:
+        return Piece(first, last, rows=0)
+    last, rows = tail.position(found[0]), int(found[1])
+    if last <= first:
+        return Piece(first, first + 1, count(connection, counting, first=first, last=first + 1))
+    wide.now = last - first
+    return Piece(first, last, rows)

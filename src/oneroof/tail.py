@@ -94,6 +94,12 @@ def tid(position: int) -> str:
     return f"({position // SLOTS},{position % SLOTS})"
 
 
+def position(ctid: str) -> int:
+    """The number of a ctid."""
+    page, slot = ctid.strip("()").split(",")
+    return int(page) * SLOTS + int(slot)
+
+
 def rows(
     source: Source,
     *,
@@ -207,6 +213,18 @@ def tid_rows(source: Source, bounds: Bounds, *, bare: bool = False) -> sql.Compo
 def tid_count(source: Source, bounds: Bounds) -> sql.Composed:
     """How many rows a range of ctids holds for the window: a read of headers."""
     return sql.SQL("SELECT count(*) FROM {} AS s WHERE {} AND {}").format(source.table, TIDS, in_window(bounds))
+
+
+def tid_cut(source: Source, bounds: Bounds) -> sql.Composed:
+    """Where in a range of ctids, which holds more rows for the window than %(most)s, those end: the ctid of the next
+    one, and how many there are before it. In the order of ctids, whatever the scan does: what lies before is all there.
+    """
+    return sql.SQL(
+        """WITH cut AS MATERIALIZED (
+  SELECT s.ctid AS tid FROM {} AS s WHERE {} AND {} ORDER BY s.ctid LIMIT %(most)s + 1)
+SELECT e.tid::text, (SELECT count(*) FROM cut AS c WHERE c.tid < e.tid)
+FROM (SELECT max(c.tid) AS tid FROM cut AS c) AS e"""
+    ).format(source.table, TIDS, in_window(bounds))
 
 
 def tid_count_unmet(source: Source, bounds: Bounds) -> sql.Composed:

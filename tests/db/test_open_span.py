@@ -55,6 +55,24 @@ def test_a_transaction_is_remembered_once_however_many_batches_it_takes(admin: C
     assert one(admin, "SELECT count(*) FROM governance_candidate_state WHERE change_number > 1") == (0,)
 
 
+def test_what_the_fast_lane_meets_while_the_walk_is_under_way_is_applied_once(admin: Connection) -> None:
+    """The walk has begun with older rows; newer ones are met by both, and count once."""
+    tailed = inventory.make(admin)
+    inventory.sweep(admin, tailed)
+    admin.execute("INSERT INTO src SELECT n, now() - interval '1 day', 'old' || n FROM generate_series(1, 12) AS n")
+    inventory.settle(admin)
+    held = lease.claim(admin, f"{handoff_intake.NAME}:src", instance="test", ttl=3600)
+    intake = HandoffIntake(admin, tailed, held, batch=5, at_once=True)
+    intake.run_once()
+    while not one(admin, SEEN, ("src",))[0]:
+        intake.run_once()
+    assert one(admin, SEEN, ("src",)) == (5,)
+    admin.execute("INSERT INTO src SELECT n, now(), 'new' || n FROM generate_series(101, 104) AS n")
+    inventory.until_idle(intake)
+    assert one(admin, SEEN, ("src",)) == (16,)
+    assert inventory.wrong(admin) == []
+
+
 def interrupted(admin: Connection, *, code: str) -> list[str]:
     """What is missing or twice after the second batch of a pass was not kept."""
     tailed = inventory.make(admin)

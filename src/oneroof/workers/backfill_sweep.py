@@ -247,7 +247,8 @@ class BackfillSweep:
 
     def _counting(self, bounds: Bounds) -> Counting:
         statement = self._statements.get("count", bounds.shape, compose=lambda: tail.tid_count(self.source, bounds))
-        return Counting(statement, bounds.parameters())
+        cut = self._statements.get("cut", bounds.shape, compose=lambda: tail.tid_cut(self.source, bounds))
+        return Counting(statement, cut, bounds.parameters())
 
     def _rows(self, covered: Range | strip.Piece, *, bare: bool = False) -> sql.Composed:
         if isinstance(covered, Range):

@@ -100,8 +100,10 @@ class HandoffIntake:
     _pass_seconds: float = field(default=0.0, init=False)
     _glance: Glance = field(init=False)
     _lull: Lull = field(init=False)
-    # The latest xid that is remembered.
+    # The latest xid that is remembered; and that was before the walk, or by the fast lane since: the walk itself comes
+    # by no row twice, unless it begins anew.
     _remembered: int | None = field(default=None, init=False)
+    _met: int | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self._width = Width(most=self.batch)
@@ -185,7 +187,7 @@ class HandoffIntake:
             step = fenced(self.connection, self.lease, drafted, **who, overlap=overlap, more=more)
         except BaseException:
             # Whether it was kept is not known; nor is then what the lane knew.
-            self._glance, self._left = before.in_doubt(self._remembered), None
+            self._glance, self._left, self._met = before.in_doubt(self._remembered), None, None
             raise
         self.run = self._draft
         return step
@@ -259,6 +261,7 @@ class HandoffIntake:
         self._lull.begin(ground)
         cursor.open_window(self.connection, here, horizon, phase=phase, at=at, metadata=metadata)
         self._window, self._is_ours, self._is_held_up, self._pass_seconds = True, True, False, 0.0
+        self._met = None
         return MOVED
 
     def _glide(self, here: Cursor) -> At | None:
@@ -296,6 +299,8 @@ class HandoffIntake:
             done = Applied(*answer)
         size = 1 if poison else self._width.now
         self._account(here, done, poison=poison, at=at, full=False)
+        if self._met is not None:
+            self._met = max([self._met, *done.xids])
         mark = None
         if done.read == size and done.mark_ts is not None and done.mark_key is not None:
             keys = [done.mark_key] if len(self.source.key_columns) == 1 else map(str, json.loads(done.mark_key))
@@ -334,6 +339,7 @@ class HandoffIntake:
         at = here.window_at or {}
         if at["files"] != ground.files:
             cursor.place(self.connection, here, window.anew(here, at, ground), metadata={"leaves": ground.leaves})
+            self._met = None
             return MOVED
         if window.is_over(at, ground):
             cursor.close_window(self.connection, here, phase="incremental")
@@ -359,9 +365,10 @@ class HandoffIntake:
         if piece.rows == 0:
             cursor.place(self.connection, here, at)
             return MOVED
-        asked = self._asking.piece(
-            here, at, piece, beyond=self._latest_remembered(here), births=self._streak.lasts(), poison=poison
-        )
+        if self._met is None:
+            self._met = self._latest_remembered(here)
+        births = self._streak.lasts()
+        asked = self._asking.piece(here, at, piece, beyond=self._met, births=births, poison=poison)
         done = batch.apply(self.connection, asked)
         self._account(here, done, poison=poison, at=at, full=full)
         self._glance.beyond = self._remembered
