@@ -6,7 +6,7 @@ import pytest
 
 from oneroof import source, strip, tail
 from oneroof.db import Connection, one
-from oneroof.strip import Counting
+from oneroof.strip import Counting, Piece
 from oneroof.tail import SLOTS, Bounds
 from oneroof.width import Width
 
@@ -31,7 +31,8 @@ def test_pieces_are_cut_where_a_batch_ends(admin: Connection, made: str) -> None
     count, cut = (make(walked, bounds).as_bytes(None) for make in (tail.tid_count, tail.tid_cut))
     counting = Counting(count, cut, bounds.parameters())
     end = 10_000 * SLOTS
-    pieces, wide = [], Width(most=end)
+    pieces: list[Piece] = []
+    wide = Width(most=end)
     while not pieces or pieces[-1].last < end:
         first = pieces[-1].last if pieces else 0
         pieces.append(strip.next_piece(admin, counting, first=first, end=end, wide=wide, batch=BATCH))
