@@ -10,7 +10,7 @@ from psycopg import sql
 
 import inventory
 from bed import Bed, connect, eventually
-from oneroof import lease, source
+from oneroof import lease, source, strip
 from oneroof.db import Connection, one
 from oneroof.worker import Step
 from oneroof.workers import backfill_sweep, handoff_intake
@@ -178,12 +178,15 @@ def test_what_passes_runs_the_whole_batch_again(admin: Connection) -> None:
     assert one(admin, "SELECT count(*) FROM governance_retry") == (0,)
 
 
-def test_until_idle_does_not_rest_on_a_window_that_somebody_else_had_opened(admin: Connection) -> None:
+def test_until_idle_does_not_rest_on_a_window_that_somebody_else_had_opened(
+    admin: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A run is killed when its walk is nearly through; then a row behind the walk changes. The next run until idle sees
     it, since it ends only after a window of its own.
     """
     intake = swept(admin)
     inventory.until_idle(HandoffIntake(admin, intake.source, intake.lease, at_once=True))
+    monkeypatch.setattr(strip, "PAGES", 2)
     half = HandoffIntake(admin, intake.source, intake.lease, sweep_interval=0)
     at = "SELECT coalesce((window_at ->> 'tid')::bigint, 0) FROM gov_worker_cursor WHERE worker_name = %s"
     while one(admin, at, (handoff_intake.NAME,))[0] == 0:

@@ -122,11 +122,10 @@ class HandoffIntake:
         # While there is news a turn is short: the walk has every other one where it is held up, and to itself if the
         # news is another's.
         is_free = not self.pressed or (self._turn % 2 == 0 and (self._is_held_up or not self.is_hot))
-        walking = self._window and is_free
         self.has_news = False
-        fast = NOTHING if walking and self.pressed and not self.is_hot else self._newest_rows()
+        fast = NOTHING if self._window and is_free and self.pressed and not self.is_hot else self._newest_rows()
         self._batches = self._batches + 1 if fast.seen >= self._width.now else 0
-        slow = self._piece() if walking and self._window and self._batches % BACKLOG_BATCHES == 0 else NOTHING
+        slow = self._piece() if self._window and is_free and self._batches % BACKLOG_BATCHES == 0 else NOTHING
         again = self._retries.run_once(self.connection, self.lease) if self._has_due else NOTHING
         idle = fast.idle and slow.idle
         told = self._tell(everything=self.hurried or (self.at_once and idle and again.idle and not self._window))
@@ -299,8 +298,7 @@ class HandoffIntake:
             done = Applied(*answer)
         size = 1 if poison else self._width.now
         self._account(here, done, poison=poison, at=at, full=False)
-        if self._met is not None:
-            self._met = max([self._met, *done.xids])
+        self._met = None if self._met is None else max([self._met, *done.xids])
         mark = None
         if done.read == size and done.mark_ts is not None and done.mark_key is not None:
             keys = [done.mark_key] if len(self.source.key_columns) == 1 else map(str, json.loads(done.mark_key))
@@ -330,7 +328,7 @@ class HandoffIntake:
         return self._remembered or 0
 
     def _frontier(self, here: Cursor, poison: OneroofError | None = None) -> Step:
-        """The next piece of the window; the window closes at the end of the table."""
+        """The next piece of the window, which closes at the end of the table; what is appended then is not of it."""
         began = time.monotonic()
         if here.window_horizon is None:
             self._window = False
@@ -342,12 +340,7 @@ class HandoffIntake:
             self._met = None
             return MOVED
         if window.is_over(at, ground):
-            cursor.close_window(self.connection, here, phase="incremental")
-            self._forgetting.begin(everything=bool(at["full"] or at["fresh"]))
-            self._window = False
-            # One that somebody before us had opened may have passed by what changed since.
-            self.windows_closed += self._is_ours
-            return MOVED
+            return self._close(here, at)
         full, bounds = at["full"], window.bounds(here, at)
         # While there is news the fast lane wants its turn soon.
         pages, most = (BUSY_PAGES, min(BUSY_ROWS, self.batch)) if self.pressed else (strip.PAGES, self.batch)
@@ -363,6 +356,8 @@ class HandoffIntake:
         # How long a pass takes is a matter of the table, not of what there was to do.
         self._pass_seconds, self._is_held_up = self._pass_seconds + time.monotonic() - began, False
         if piece.rows == 0:
+            if window.is_over(at, ground):
+                return self._close(here, at)
             cursor.place(self.connection, here, at)
             return MOVED
         if self._met is None:
@@ -373,6 +368,14 @@ class HandoffIntake:
         self._account(here, done, poison=poison, at=at, full=full)
         self._glance.beyond = self._remembered
         return Step(seen=done.read, written=done.written, idle=False)
+
+    def _close(self, here: Cursor, at: At) -> Step:
+        cursor.close_window(self.connection, here, phase="incremental")
+        self._forgetting.begin(everything=bool(at["full"] or at["fresh"]))
+        self._window = False
+        # One that somebody before us had opened may have passed by what changed since.
+        self.windows_closed += self._is_ours
+        return MOVED
 
     def _account(self, here: Cursor, done: Applied, *, poison: OneroofError | None, at: At | None, full: bool) -> None:
         self._remembered = max([self._remembered or 0, *done.xids])
