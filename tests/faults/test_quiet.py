@@ -16,7 +16,7 @@ from oneroof import lane
 from oneroof.errors import OneroofError
 from oneroof.lane import FOLLOWING, Report
 from oneroof.supervisor import NAMES, Supervisor
-from oneroof.worker import Step
+from oneroof.worker import NOTHING, Step
 from oneroof.workers import candidate_scan, handoff_intake, input_gate
 from oneroof.workers.candidate_scan import CandidateScan
 
@@ -84,10 +84,12 @@ def test_a_follower_that_failed_looks_again_by_itself(monkeypatch: pytest.Monkey
     look = CandidateScan.run_once
 
     def fail_once(scan: CandidateScan) -> Step:
-        if scan.name == "birth_registry" and number(scan.connection, WAITING) and not failed.is_set():
-            failed.set()
-            raise OneroofError("a statement took too long")
-        return look(scan)
+        if scan.name != "birth_registry" or failed.is_set():
+            return look(scan)
+        if not number(scan.connection, WAITING):
+            return NOTHING
+        failed.set()
+        raise OneroofError("a statement took too long")
 
     with server() as host, connect(host.dsn()) as admin:
         admin.execute("UPDATE governance_worker_policy SET sweep_interval = '1 hour'")
