@@ -342,8 +342,9 @@ class HandoffIntake:
         if window.is_over(at, ground):
             return self._close(here, at)
         full, bounds = at["full"], window.bounds(here, at)
-        # While there is news the fast lane wants its turn soon.
-        pages, most = (BUSY_PAGES, min(BUSY_ROWS, self.batch)) if self.pressed else (strip.PAGES, self.batch)
+        # While there is news, or a backlog of it, the fast lane wants its turn soon.
+        busy = self.pressed or self._batches
+        pages, most = (BUSY_PAGES, min(BUSY_ROWS, self.batch)) if busy else (strip.PAGES, self.batch)
         piece = strip.next_piece(
             self.connection,
             self._asking.counting(here, bounds),
@@ -360,8 +361,7 @@ class HandoffIntake:
                 return self._close(here, at)
             cursor.place(self.connection, here, at)
             return MOVED
-        if self._met is None:
-            self._met = self._latest_remembered(here)
+        self._met = self._latest_remembered(here) if self._met is None else self._met
         births = self._streak.lasts()
         asked = self._asking.piece(here, at, piece, beyond=self._met, births=births, poison=poison)
         done = batch.apply(self.connection, asked)
