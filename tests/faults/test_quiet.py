@@ -13,6 +13,7 @@ import pytest
 from bed import connect, eventually
 from by_hand import LEFT, Server, add_births, number, server
 from oneroof import lane
+from oneroof.db import Connection
 from oneroof.errors import OneroofError
 from oneroof.lane import FOLLOWING, Report
 from oneroof.supervisor import NAMES, Supervisor
@@ -58,25 +59,31 @@ def looks(host: Server, workers: list[str]) -> Iterator[Callable[[float], Counte
         thread.join()
 
 
+@contextmanager
+def quiet_process() -> Iterator[tuple[Connection, Callable[[float], Counter[str]]]]:
+    """A process of all workers that has swept, and in which nothing is due by itself."""
+    with server() as host, connect(host.dsn()) as admin:
+        admin.execute("UPDATE governance_worker_policy SET sweep_interval = '1 hour'")
+        with looks(host, list(NAMES)) as within:
+            eventually(lambda: number(admin, LEFT) == 0, what="the sweep", seconds=60)
+            eventually(lambda: are_rare(within(FOLLOWING)), what="a quiet process", seconds=60)
+            yield admin, within
+
+
 def are_rare(looked: Counter[str]) -> bool:
     return all(looked[each] <= 2 for each in FOLLOWERS)
 
 
 def test_followers_look_rarely_until_the_intake_has_brought_something(monkeypatch: pytest.MonkeyPatch) -> None:
-    with server() as host, connect(host.dsn()) as admin:
-        # Nothing is due by itself while this runs.
-        admin.execute("UPDATE governance_worker_policy SET sweep_interval = '1 hour'")
-        with looks(host, list(NAMES)) as within:
-            eventually(lambda: number(admin, LEFT) == 0, what="the sweep", seconds=60)
-            eventually(lambda: are_rare(within(FOLLOWING)), what="a quiet process", seconds=60)
-            quiet = within(FOLLOWING)
-            assert are_rare(quiet)
-            assert quiet[INTAKE] > FOLLOWING / 2
-            # By themselves they would not look again.
-            monkeypatch.setattr(lane, "FOLLOWING", 3600.0)
-            # No older than the fast lane looks back, wherever it is.
-            add_births(admin, "quiet", 3)
-            eventually(lambda: number(admin, JUDGED) == 3, what="verdicts")
+    with quiet_process() as (admin, within):
+        quiet = within(FOLLOWING)
+        assert are_rare(quiet)
+        assert quiet[INTAKE] > FOLLOWING / 2
+        # By themselves they would not look again.
+        monkeypatch.setattr(lane, "FOLLOWING", 3600.0)
+        # No older than the fast lane looks back, wherever it is.
+        add_births(admin, "quiet", 3)
+        eventually(lambda: number(admin, JUDGED) == 3, what="verdicts")
 
 
 def test_a_follower_that_failed_looks_again_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,16 +98,12 @@ def test_a_follower_that_failed_looks_again_by_itself(monkeypatch: pytest.Monkey
         failed.set()
         raise OneroofError("a statement took too long")
 
-    with server() as host, connect(host.dsn()) as admin:
-        admin.execute("UPDATE governance_worker_policy SET sweep_interval = '1 hour'")
-        with looks(host, list(NAMES)) as within:
-            eventually(lambda: number(admin, LEFT) == 0, what="the sweep", seconds=60)
-            eventually(lambda: are_rare(within(FOLLOWING)), what="a quiet process", seconds=60)
-            monkeypatch.setattr(lane, "FOLLOWING", 3600.0)
-            monkeypatch.setattr(CandidateScan, "run_once", fail_once)
-            add_births(admin, "quiet", 1)
-            eventually(lambda: number(admin, JUDGED) == 1, what="a verdict")
-        assert failed.is_set()
+    with quiet_process() as (admin, _):
+        monkeypatch.setattr(lane, "FOLLOWING", 3600.0)
+        monkeypatch.setattr(CandidateScan, "run_once", fail_once)
+        add_births(admin, "quiet", 1)
+        eventually(lambda: number(admin, JUDGED) == 1, what="a verdict")
+    assert failed.is_set()
 
 
 def test_without_an_intake_of_its_own_a_process_looks_every_second() -> None:
