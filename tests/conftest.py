@@ -119,7 +119,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def leave_to_soak(config: pytest.Config, items: list[pytest.Item]) -> list[pytest.Item]:
     """What is run every time: on the newest PostgreSQL everything; on older ones the first case of each test, and
-    nothing that is about commands rather than the server.
+    nothing that is about commands or steps rather than the server.
     """
     newest, first = max(majors(config), default=0), set()
     chosen = []

@@ -72,7 +72,7 @@ def next_piece(connection: Connection, counting: Counting, *, first: int, end: i
         return Piece(first, last, rows)
     given = {**counting.given, **Piece(first, last, rows).parameters(), "most": batch}
     found = execute(connection, counting.cut, given).fetchone()
-    # Rows that are not there any more cannot be counted again.
+    # Gone since they were counted; what has come since is of the next window.
     if found is None or found[0] is None:
         return Piece(first, last, rows=0)
     last, rows = tail.position(found[0]), int(found[1])
