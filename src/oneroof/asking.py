@@ -5,6 +5,7 @@ A statement is composed when its shape is first asked for and kept; what differs
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +19,7 @@ from oneroof.errors import OneroofError
 from oneroof.known import Glance
 from oneroof.retry import describe
 from oneroof.source import Source
-from oneroof.strip import Counting, Piece
+from oneroof.strip import Piece, Question
 from oneroof.tail import Bounds, Range
 from oneroof.window import At
 
@@ -35,13 +36,13 @@ class Asking:
     effect: str | None
     _statements: Statements = field(default_factory=Statements, init=False)
 
-    def counting(self, here: Cursor, bounds: Bounds) -> Counting:
-        """How many rows of a window there are that the fast lane is not known to have met."""
-        statement = self._statements.get(
-            "count", bounds.shape, compose=lambda: tail.tid_count_unmet(self.source, bounds)
-        )
-        cut = self._statements.get("cut", bounds.shape, compose=lambda: tail.tid_cut(self.source, bounds))
-        return Counting(statement, cut, {**bounds.parameters(), "cursor": here.cursor_id})
+    def counting(self, here: Cursor, bounds: Bounds) -> Question:
+        """How many rows of a window there are; none, where the fast lane is known to have met them all."""
+        return self._question("count", here, bounds, tail.tid_count_unmet)
+
+    def finding(self, here: Cursor, bounds: Bounds) -> Question:
+        """Where the rows of a window lie that the fast lane is not known to have met."""
+        return self._question("found", here, bounds, tail.tid_found)
 
     def newest(self, here: Cursor, look: Glance, *, size: int, births: bool, poison: OneroofError | None = None) -> Ask:
         """For the newest rows, from where the fast lane's pass is; believed to be births or not."""
@@ -77,6 +78,12 @@ class Asking:
         keep = here.window_horizon if full else 0
         given = {**bounds.parameters(), **piece.parameters(), "keep": keep, "past": at.get("past"), "beyond": beyond}
         return self._ask(here, statement, given, poison=poison, again=full)
+
+    def _question(
+        self, what: str, here: Cursor, bounds: Bounds, make: Callable[[Source, Bounds], sql.Composed]
+    ) -> Question:
+        statement = self._statements.get(what, bounds.shape, compose=lambda: make(self.source, bounds))
+        return Question(statement, {**bounds.parameters(), "cursor": here.cursor_id})
 
     def _effect(
         self,

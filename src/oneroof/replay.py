@@ -22,7 +22,7 @@ from oneroof.db import Connection, one, queries
 from oneroof.errors import OneroofError, Usage
 from oneroof.lease import Lease
 from oneroof.source import CHANGELOG, INVENTORY, Source
-from oneroof.strip import Counting, Piece
+from oneroof.strip import Piece, Question
 from oneroof.tail import SLOTS, Bounds
 from oneroof.width import Width
 from oneroof.worker import fenced
@@ -104,7 +104,7 @@ class Replay:
             def work(here: Cursor, found: list[tuple[Piece, int]] = found) -> Replayed:
                 end = cursor.read_ground(self.connection, self.source).blocks * SLOTS
                 piece = strip.next_piece(
-                    self.connection, self._counting, first=first, end=end, wide=self._wide, batch=self.batch
+                    self.connection, *self._questions, first=first, end=end, wide=self._wide, batch=self.batch
                 )
                 found.append((piece, end))
                 return self._apply(here, piece)
@@ -172,9 +172,9 @@ class Replay:
         return sql.SQL(" AND ").join(conditions)
 
     @property
-    def _counting(self) -> Counting:
+    def _questions(self) -> tuple[Question, Question]:
         count, cut = (make(self.source, _ALL).as_bytes(None) for make in (tail.tid_count, tail.tid_cut))
-        return Counting(count, cut, _ALL.parameters())
+        return Question(count, _ALL.parameters()), Question(cut, _ALL.parameters())
 
     def _signals(self) -> int:
         """How many rows this transaction has added to the outbox and to what is held."""

@@ -1,14 +1,17 @@
 """A walk over a table's pages from the first to the last, in pieces that hold at most a batch (design: the tail).
 
 A piece is a range of ctids, of which the count reads headers alone; one that holds too many rows is cut where a batch
-of them ends, before they are read. A rewrite of the table (VACUUM FULL, CLUSTER) moves rows to where the walk has been:
-the mark of its files tells, and the walk begins anew.
+of them ends, before they are read. Where few rows of many are wanted their ctids are found instead, those of several
+pieces by one reading, and the rows are then read there. A rewrite of the table (VACUUM FULL, CLUSTER) moves rows to
+where the walk has been: the mark of its files tells, and the walk begins anew.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+
+from psycopg.rows import TupleRow
 
 from oneroof import tail
 from oneroof.db import Connection, execute
@@ -22,11 +25,12 @@ SMALL = 256
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A range of ctids, as numbers, and how many rows of the window it holds."""
+    """A range of ctids, as numbers, how many rows of the window it holds, and where, if they were looked for."""
 
     first: int
     last: int
     rows: int
+    tids: str = "{}"
 
     @property
     def shape(self) -> str:
@@ -34,16 +38,19 @@ class Piece:
         return "ctids"
 
     def parameters(self) -> dict[str, Any]:
-        return {"first": tail.tid(self.first), "last": tail.tid(self.last)}
+        return {"first": tail.tid(self.first), "last": tail.tid(self.last), "tids": self.tids}
 
 
 @dataclass(frozen=True, slots=True)
-class Counting:
-    """How the rows of a window are counted, and cut: statements, and what they are given beside the range."""
+class Question:
+    """What is asked of the rows of a window in a range: a statement, and what it is given beside the range."""
 
     statement: bytes
-    cut: bytes
     given: dict[str, Any]
+
+    def ask(self, connection: Connection, piece: Piece, **more: Any) -> list[TupleRow]:
+        """What it says of a range."""
+        return execute(connection, self.statement, {**self.given, **piece.parameters(), **more}).fetchall()
 
 
 def width() -> Width:
@@ -51,32 +58,51 @@ def width() -> Width:
     return Width(most=PAGES * SLOTS)
 
 
-def is_still(connection: Connection, counting: Counting, *, blocks: int) -> bool:
+def is_still(connection: Connection, counting: Question, *, blocks: int) -> bool:
     """Whether a small table has no row of a window at all: one read of its headers."""
     return blocks <= SMALL and count(connection, counting, first=0, last=blocks * SLOTS) == 0
 
 
-def count(connection: Connection, counting: Counting, *, first: int, last: int) -> int:
+def count(connection: Connection, counting: Question, *, first: int, last: int) -> int:
     """Rows of a window from one ctid to another."""
-    given = {**counting.given, **Piece(first, last, rows=0).parameters()}
-    row = execute(connection, counting.statement, given).fetchone()
-    assert row is not None
-    return int(row[0])
+    return int(counting.ask(connection, Piece(first, last, rows=0))[0][0])
 
 
-def next_piece(connection: Connection, counting: Counting, *, first: int, end: int, wide: Width, batch: int) -> Piece:
+def next_piece(
+    connection: Connection, counting: Question, cutting: Question, *, first: int, end: int, wide: Width, batch: int
+) -> Piece:
     """The next piece of a walk, which holds no more than a batch, or is a single ctid."""
     last = min(first + wide.now, end)
     rows = count(connection, counting, first=first, last=last)
     if rows <= batch or last - first <= 1:
         return Piece(first, last, rows)
-    given = {**counting.given, **Piece(first, last, rows).parameters(), "most": batch}
-    found = execute(connection, counting.cut, given).fetchone()
+    ((cut, before),) = cutting.ask(connection, Piece(first, last, rows), most=batch)
     # Gone since they were counted; what has come since is of the next window.
-    if found is None or found[0] is None:
+    if cut is None:
         return Piece(first, last, rows=0)
-    last, rows = tail.position(found[0]), int(found[1])
+    last, rows = tail.position(cut), int(before)
     if last <= first:
         return Piece(first, first + 1, count(connection, counting, first=first, last=first + 1))
     wide.now = last - first
     return Piece(first, last, rows)
+
+
+def find_pieces(
+    connection: Connection, finding: Question, *, first: int, end: int, wide: Width, batch: int, most: int
+) -> list[Piece]:
+    """The next pieces of a walk by one reading of headers, which hold no more than a batch each and no more than `most`
+    together; or a single ctid.
+    """
+    last = min(first + wide.now, end)
+    found = finding.ask(connection, Piece(first, last, rows=0), batch=batch, most=most)
+    cut = found[0][0]
+    last = last if cut is None else tail.position(cut)
+    if last <= first:
+        return [Piece(first, first + 1, rows=1, tids=f'{{"{tail.tid(first)}"}}')]
+    batches = [(tail.position(begins), int(rows), str(tids)) for _, begins, tids, rows in found if begins is not None]
+    if not batches:
+        return [Piece(first, last, rows=0)]
+    # What lies before the first row of a batch belongs to the batch before it.
+    ends = [*(begins for begins, _, _ in batches[1:]), last]
+    firsts = [first, *ends[:-1]]
+    return [Piece(firsts[i], ends[i], rows, tids) for i, (_, rows, tids) in enumerate(batches)]

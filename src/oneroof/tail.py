@@ -205,9 +205,46 @@ SELECT DISTINCT ON (share) at FROM sample ORDER BY share, place DESC"""
 
 
 def tid_rows(source: Source, bounds: Bounds, *, bare: bool = False) -> sql.Composed:
-    """The rows of a later window in a range of ctids, without those that were applied already."""
-    where = sql.SQL(" AND ").join([TIDS, in_window(bounds), memory.unseen(source)])
+    """The rows of a later window at the ctids that `tid_found` has found, without those that were applied already."""
+    listed = sql.SQL("s.ctid = ANY (%(tids)s::tid[])")
+    where = sql.SQL(" AND ").join([listed, in_window(bounds), memory.unseen(source)])
     return rows(source, where=where, limit=False, bare=bare)
+
+
+def tid_found(source: Source, bounds: Bounds) -> sql.Composed:
+    """Where in a range of ctids the rows of a later window lie: one read of headers. In the order of ctids, whatever
+    the scan does, and %(most)s at the most: where there are more, up to the ctid that comes first in each answer.
+
+    An answer for each %(batch)s of them: the first of their ctids, all of them, and how many. Rows in several
+    partitions may have one ctid, and are not parted. Of whom the fast lane is known to have met all there is here,
+    nothing is answered.
+    """
+    knows = bounds.frontier is not None and memory.is_ordered(source)
+    columns = {"ts": named(str(source.timestamp_column)), "key": named(source.key_columns[0]), "own": is_own(source)}
+    more = [sql.SQL(", {} AS {}").format(what, sql.Identifier(name)) for name, what in columns.items() if knows]
+    unmet: sql.Composable = sql.SQL("true")
+    if knows:
+        unmet = sql.SQL(
+            """f.xmin NOT IN (
+    SELECT g.xmin FROM (SELECT t.xmin, count(*) AS rows, count(t.ts) AS dated, bool_or(t.own) AS own,
+                               min(t.ts) AS first_ts, max(t.ts) AS last_ts, min(t.key) AS first_key,
+                               max(t.key) AS last_key FROM found AS t GROUP BY 1) AS g
+    WHERE NOT ({}))"""
+        ).format(memory.unmet(source))
+    return sql.SQL(
+        """WITH found AS MATERIALIZED (
+  SELECT s.ctid AS tid, s.xmin{more} FROM {table} AS s WHERE {tids} AND {window} ORDER BY s.ctid LIMIT %(most)s + 1
+), cut AS (
+  SELECT CASE WHEN count(*) > %(most)s THEN max(f.tid) END AS tid FROM found AS f
+)
+SELECT c.tid::text, b.first::text, b.tids::text, b.rows
+FROM cut AS c LEFT JOIN LATERAL (
+  SELECT min(n.tid) AS first, array_agg(n.tid) AS tids, count(*) AS rows
+  FROM (SELECT f.tid, (rank() OVER (ORDER BY f.tid) - 1) / %(batch)s AS number FROM found AS f
+        WHERE (c.tid IS NULL OR f.tid < c.tid) AND {unmet}) AS n
+  GROUP BY n.number
+) AS b ON true ORDER BY b.first"""
+    ).format(more=sql.Composed(more), table=source.table, tids=TIDS, window=in_window(bounds), unmet=unmet)
 
 
 def tid_count(source: Source, bounds: Bounds) -> sql.Composed:

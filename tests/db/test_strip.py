@@ -6,7 +6,7 @@ import pytest
 
 from oneroof import source, strip, tail
 from oneroof.db import Connection, one
-from oneroof.strip import Counting, Piece
+from oneroof.strip import Piece, Question
 from oneroof.tail import SLOTS, Bounds
 from oneroof.width import Width
 
@@ -29,13 +29,13 @@ def test_pieces_are_cut_where_a_batch_ends(admin: Connection, made: str) -> None
     walked = source.add(admin, "walked", key=["id"], kind=source.INVENTORY)
     bounds = Bounds(frontier=frontier, horizon=None)
     count, cut = (make(walked, bounds).as_bytes(None) for make in (tail.tid_count, tail.tid_cut))
-    counting = Counting(count, cut, bounds.parameters())
+    counting, cutting = (Question(statement, bounds.parameters()) for statement in (count, cut))
     end = 10_000 * SLOTS
     pieces: list[Piece] = []
     wide = Width(most=end)
     while not pieces or pieces[-1].last < end:
         first = pieces[-1].last if pieces else 0
-        pieces.append(strip.next_piece(admin, counting, first=first, end=end, wide=wide, batch=BATCH))
+        pieces.append(strip.next_piece(admin, counting, cutting, first=first, end=end, wide=wide, batch=BATCH))
         wide.widen()
     assert [piece.first for piece in pieces] == [0, *(piece.last for piece in pieces[:-1])]
     rows = [strip.count(admin, counting, first=piece.first, last=piece.last) for piece in pieces]

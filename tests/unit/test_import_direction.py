@@ -69,7 +69,7 @@ LAYERS = (
         "oneroof.streak",
         "oneroof.window",
     },
-    {"oneroof.asking", "oneroof.retries", "oneroof.recount", "oneroof.sums"},
+    {"oneroof.ahead", "oneroof.asking", "oneroof.retries", "oneroof.recount", "oneroof.sums"},
     {"oneroof.reckoning"},
     {"oneroof.workers", "oneroof.deriving"},
     {"oneroof.executor"},

@@ -26,7 +26,7 @@ from oneroof.lease import Lease
 from oneroof.retries import Retries
 from oneroof.retry import describe
 from oneroof.source import Source
-from oneroof.strip import Counting
+from oneroof.strip import Question
 from oneroof.tail import SLOTS, Bounds, Range
 from oneroof.width import Width
 from oneroof.worker import MOVED, NOTHING, Run, Step, fenced, isolating
@@ -228,6 +228,7 @@ class BackfillSweep:
         piece = strip.next_piece(
             self.connection,
             self._counting(self._bounds),
+            self._question("cut", self._bounds, tail.tid_cut),
             first=first,
             end=end,
             wide=self._pages,
@@ -245,10 +246,12 @@ class BackfillSweep:
         bounds = Bounds(frontier=None, horizon=here.window_horizon)
         return strip.count(self.connection, self._counting(bounds), first=piece.first, last=piece.last)
 
-    def _counting(self, bounds: Bounds) -> Counting:
-        statement = self._statements.get("count", bounds.shape, compose=lambda: tail.tid_count(self.source, bounds))
-        cut = self._statements.get("cut", bounds.shape, compose=lambda: tail.tid_cut(self.source, bounds))
-        return Counting(statement, cut, bounds.parameters())
+    def _counting(self, bounds: Bounds) -> Question:
+        return self._question("count", bounds, tail.tid_count)
+
+    def _question(self, what: str, bounds: Bounds, make: Callable[[Source, Bounds], sql.Composed]) -> Question:
+        statement = self._statements.get(what, bounds.shape, compose=lambda: make(self.source, bounds))
+        return Question(statement, bounds.parameters())
 
     def _rows(self, covered: Range | strip.Piece, *, bare: bool = False) -> sql.Composed:
         if isinstance(covered, Range):

@@ -18,9 +18,10 @@ from psycopg import errors as pg
 from psycopg.rows import TupleRow
 
 from oneroof import batch, cursor, handoff, strip, window
+from oneroof.ahead import Ahead
 from oneroof.asking import Asking
 from oneroof.batch import Applied, Ask
-from oneroof.cursor import Cursor, Horizon
+from oneroof.cursor import Cursor, Ground, Horizon
 from oneroof.db import Connection, calling, forget_prepared, one, prepare, queries
 from oneroof.errors import OneroofError
 from oneroof.forgetting import Forgetting
@@ -30,6 +31,7 @@ from oneroof.lull import Lull
 from oneroof.retries import Retries
 from oneroof.source import INVENTORY, REGISTER, Source
 from oneroof.streak import Streak
+from oneroof.strip import Piece
 from oneroof.tail import FARTHEST, Bounds
 from oneroof.width import Width
 from oneroof.window import At
@@ -43,6 +45,8 @@ SHARE = 20
 # Pages of the walk, and rows of them, between two looks at the newest rows while there are any.
 BUSY_PAGES = 128
 BUSY_ROWS = 500
+# How many batches of the walk are found by one reading, where nobody waits.
+AHEAD = 4
 # In a backlog, the batches of newest rows to one piece of the walk.
 BACKLOG_BATCHES = 10
 # How many remembered versions to forget at once, with and without news.
@@ -85,6 +89,7 @@ class HandoffIntake:
     _asking: Asking = field(init=False)
     _width: Width = field(init=False)
     _pages: Width = field(default_factory=strip.width, init=False)
+    _ahead: Ahead = field(default_factory=Ahead, init=False)
     _retries: Retries = field(init=False)
     _window: bool = field(default=False, init=False)
     _is_ours: bool = field(default=False, init=False)
@@ -187,6 +192,7 @@ class HandoffIntake:
         except BaseException:
             # Whether it was kept is not known; nor is then what the lane knew.
             self._glance, self._left, self._met = before.in_doubt(self._remembered), None, None
+            self._ahead.forget()
             raise
         self.run = self._draft
         return step
@@ -341,18 +347,8 @@ class HandoffIntake:
             return MOVED
         if window.is_over(at, ground):
             return self._close(here, at)
-        full, bounds = at["full"], window.bounds(here, at)
-        # While there is news, or a backlog of it, the fast lane wants its turn soon.
-        busy = self.pressed or self._batches
-        pages, most = (BUSY_PAGES, min(BUSY_ROWS, self.batch)) if busy else (strip.PAGES, self.batch)
-        piece = strip.next_piece(
-            self.connection,
-            self._asking.counting(here, bounds),
-            first=at["tid"],
-            end=window.reach(at, ground, pages=pages),
-            wide=self._pages,
-            batch=most,
-        )
+        full = at["full"]
+        piece = self._next_piece(here, at, ground)
         at = {**at, "tid": piece.last}
         # How long a pass takes is a matter of the table, not of what there was to do.
         self._pass_seconds, self._is_held_up = self._pass_seconds + time.monotonic() - began, False
@@ -368,6 +364,29 @@ class HandoffIntake:
         self._account(here, done, poison=poison, at=at, full=full)
         self._glance.beyond = self._remembered
         return Step(seen=done.read, written=done.written, idle=False)
+
+    def _next_piece(self, here: Cursor, at: At, ground: Ground) -> Piece:
+        """Where nobody waits several are found by one reading. While there is news, or a backlog of it, the fast lane
+        wants its turn soon, and has met most of what is there.
+        """
+        first, bounds, busy = at["tid"], window.bounds(here, at), self.pressed or self._batches > 0
+        end = window.reach(at, ground, pages=BUSY_PAGES if busy else strip.PAGES)
+        size = min(BUSY_ROWS, self.batch) if busy else self.batch
+
+        def find() -> list[Piece]:
+            last = min(first + self._pages.now, end)
+            if busy and not strip.count(self.connection, self._asking.counting(here, bounds), first=first, last=last):
+                return [Piece(first, last, rows=0)]
+            finding, most = self._asking.finding(here, bounds), size if busy else size * AHEAD
+            return strip.find_pieces(
+                self.connection, finding, first=first, end=end, wide=self._pages, batch=size, most=most
+            )
+
+        piece = self._ahead.next(first, of=(here.window_horizon, at["files"], busy), find=find)
+        if piece.rows:
+            # Half of it, where it fails.
+            self._pages.now = piece.last - piece.first
+        return piece
 
     def _close(self, here: Cursor, at: At) -> Step:
         cursor.close_window(self.connection, here, phase="incremental")
