@@ -1,30 +1,63 @@
 """Ahead: pieces of a walk that one reading of headers has found, and whose turn is still to come.
 
 They hold for the window they were found in and for the files that its rows lay in then, and are taken in their order:
-whatever else the walk does meanwhile, and whatever goes wrong, they are forgotten and looked for again.
+whatever else the walk does meanwhile, and whatever goes wrong, they are forgotten and looked for again. What has become
+of a row since is seen when it is read; what has come since is of the next window.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from oneroof import strip, window
+from oneroof.asking import Asking
+from oneroof.cursor import Cursor, Ground
+from oneroof.db import Connection
 from oneroof.strip import Piece
+from oneroof.width import Width
+from oneroof.window import At
+
+# How many batches one reading finds, where nobody waits.
+BATCHES = 4
+# Pages of the walk, and rows of them, between two looks at the newest rows while there are any.
+BUSY_PAGES, BUSY_ROWS = 128, 500
 
 
 @dataclass(slots=True)
 class Ahead:
-    """The next pieces of one source's walk."""
+    """The next pieces of one source's walk; `wide` is how many ctids to read at once."""
 
+    asking: Asking
+    batch: int
+    wide: Width = field(default_factory=strip.width, init=False)
     _pieces: deque[Piece] = field(default_factory=deque, init=False)
     _of: tuple[object, ...] = field(default=(), init=False)
 
-    def next(self, first: int, *, of: tuple[object, ...], find: Callable[[], list[Piece]]) -> Piece:
-        """The piece that begins there, in this window and these files; found now, if it is not known."""
-        if not self._pieces or self._of != of or self._pieces[0].first != first:
-            self._pieces, self._of = deque(find()), of
-        return self._pieces.popleft()
+    def next(self, connection: Connection, here: Cursor, at: At, ground: Ground, *, busy: bool) -> Piece:
+        """The piece that begins where the walk is. Where nobody waits several are found at once; while there is news,
+        or a backlog of it, one is, and soon: the fast lane has met most of what is there, and wants its turn.
+        """
+        of = here.window_horizon, at["files"], busy
+        if not self._pieces or self._of != of or self._pieces[0].first != at["tid"]:
+            self._pieces, self._of = deque(self._find(connection, here, at, ground, busy=busy)), of
+        piece = self._pieces.popleft()
+        if piece.rows:
+            # Half of it, where it fails.
+            self.wide.now = piece.last - piece.first
+        return piece
 
     def forget(self) -> None:
         self._pieces.clear()
+
+    def _find(self, connection: Connection, here: Cursor, at: At, ground: Ground, *, busy: bool) -> list[Piece]:
+        first, bounds = at["tid"], window.bounds(here, at)
+        end = window.reach(at, ground, pages=BUSY_PAGES if busy else strip.PAGES)
+        size, most = self.batch, self.batch * BATCHES
+        if busy:
+            last = min(first + self.wide.now, end)
+            if not strip.count(connection, self.asking.counting(here, bounds), first=first, last=last):
+                return [Piece(first, last, rows=0)]
+            size = most = min(BUSY_ROWS, self.batch)
+        finding = self.asking.finding(here, bounds)
+        return strip.find_pieces(connection, finding, first=first, end=end, wide=self.wide, batch=size, most=most)

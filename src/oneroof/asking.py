@@ -11,7 +11,7 @@ from typing import Any
 
 from psycopg import sql
 
-from oneroof import batch, handoff, memory, tail, window
+from oneroof import batch, handoff, headers, memory, tail, window
 from oneroof.batch import ROWS, SPANS, Ask, Statements
 from oneroof.columns import DATED
 from oneroof.cursor import Cursor
@@ -38,11 +38,11 @@ class Asking:
 
     def counting(self, here: Cursor, bounds: Bounds) -> Question:
         """How many rows of a window there are; none, where the fast lane is known to have met them all."""
-        return self._question("count", here, bounds, tail.tid_count_unmet)
+        return self._question("count", here, bounds, headers.tid_count_unmet)
 
     def finding(self, here: Cursor, bounds: Bounds) -> Question:
         """Where the rows of a window lie that the fast lane is not known to have met."""
-        return self._question("found", here, bounds, tail.tid_found)
+        return self._question("found", here, bounds, headers.tid_found)
 
     def newest(self, here: Cursor, look: Glance, *, size: int, births: bool, poison: OneroofError | None = None) -> Ask:
         """For the newest rows, from where the fast lane's pass is; believed to be births or not."""
@@ -70,7 +70,7 @@ class Asking:
         bare, full, first, bounds = poison is not None, at["full"], here.phase == "seeding", window.bounds(here, at)
 
         def compose() -> sql.Composed:
-            rows = tail.tid_rows(self.source, bounds, bare=bare)
+            rows = headers.tid_rows(self.source, bounds, bare=bare)
             return self._effect(rows, bare=bare, births=births, full=full, first=first)
 
         statement = self._statements.get("walk", bounds.shape, bare, full, first, births, compose=compose)

@@ -53,6 +53,7 @@ class Control:
     _free_at: dict[str, float] = field(default_factory=dict, init=False)
     _guards: defaultdict[str, Guard] = field(default_factory=lambda: defaultdict(Guard), init=False)
     _load: Load = field(default=Load(lock_waits=0, replication_lag=None), init=False)
+    _begun: set[str] = field(default_factory=set, init=False)
     _met: dict[str, float] = field(default_factory=dict, init=False)
     _led: dict[str, float] = field(default_factory=dict, init=False)
     _pressed: dict[str, tuple[float, float]] = field(default_factory=dict, init=False)
@@ -108,6 +109,13 @@ class Control:
     def is_led(self, source: str) -> bool:
         """Whether it did a moment ago."""
         return time.monotonic() - self._led.get(source, float("-inf")) < LED
+
+    def begin(self, executor: str) -> None:
+        """An executor has had a turn, whatever came of it."""
+        self._begun.add(executor)
+
+    def has_begun(self, executor: str) -> bool:
+        return executor in self._begun
 
     def meet(self, source: str) -> None:
         """There was news of a source."""

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, field
 
 from oneroof.duty import Duty
+from oneroof.workers import candidate_scan, input_gate
 from oneroof.workers.backfill_sweep import BackfillSweep
 from oneroof.workers.candidate_scan import CandidateScan
 from oneroof.workers.full_audit import FullAudit
@@ -41,6 +42,11 @@ class Executor:
     idle_at: int | None = None
     # The same, if it looked for itself: one that failed, or may not work, is idle and knows nothing.
     still_at: int | None = None
+
+    @property
+    def follows(self) -> bool:
+        """Whether it lives on what the intake brings, and others like it."""
+        return self.duty.worker in (input_gate.NAME, candidate_scan.NAME)
 
     def is_hot(self, now: float) -> bool:
         """Whether there was news a moment ago."""

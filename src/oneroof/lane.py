@@ -17,12 +17,14 @@ from dataclasses import dataclass, field
 
 from oneroof import findings, lease, retry
 from oneroof.control import Control
-from oneroof.db import Connection, allow_preparing, leave, transaction
+from oneroof.db import Connection, leave, transaction
 from oneroof.duty import Duty
-from oneroof.errors import HeldElsewhere, OneroofError, Unavailable
+from oneroof.errors import HeldElsewhere, OneroofError
 from oneroof.executor import BRIEF, FOLLOWERS, Executor, Worker
 from oneroof.lease import Lease
+from oneroof.link import Link
 from oneroof.worker import Step
+from oneroof.workers import handoff_intake
 from oneroof.workers.backfill_sweep import BackfillSweep
 from oneroof.workers.candidate_scan import CandidateScan
 from oneroof.workers.full_audit import FullAudit
@@ -37,8 +39,9 @@ FOLLOWING = 5.0
 # So many rows in one turn are more than come one by one.
 MANY = 50
 # Seconds of one executor's turns in a run until idle.
-SLICE = 1.0
-PATIENCE = 60.0
+SLICE = 5.0
+# Seconds for which those who follow the intake leave it alone.
+HEAD_START = 1.0
 REGRESSION = "GV410"
 WORKER = "oneroof_worker"
 
@@ -56,7 +59,7 @@ class Report:
 class Lane:
     """Executors that take turns on one connection until they are told to stop."""
 
-    dial: Callable[[], Connection]
+    link: Link
     control: Control
     instance: str
     plan: Callable[..., list[Duty]]
@@ -65,44 +68,46 @@ class Lane:
     stop: threading.Event
     endless: bool
     once: bool
+    # Whether this process runs the intake too.
+    with_intake: bool = False
     executors: list[Executor] = field(default_factory=list, init=False)
     failure: BaseException | None = field(default=None, init=False)
     idle_at: int | None = field(default=None, init=False)
     _mark: int = field(default=0, init=False)
     _arranged: list[Duty] | None = field(default=None, init=False)
-    connection: Connection | None = field(default=None, init=False)
-    _lost_since: float | None = field(default=None, init=False)
+    _began: float = field(default_factory=time.monotonic, init=False)
+    _bell: threading.Event = field(default_factory=threading.Event, init=False)
 
     def run(self, activity: Callable[[], int]) -> None:
         """Rounds until the stop; `activity` counts what all lanes have done, so that idle means idle of all."""
         try:
             while not self.stop.is_set():
                 self._mark = activity()
-                if not self._round():
+                if not self._round(activity):
                     continue
                 idle = [executor.idle_at for executor in self.executors]
                 known = [mark for mark in idle if mark is not None]
                 self.idle_at = None if len(known) < len(idle) else min(known, default=self._mark)
                 if self.once:
                     break
-                self.stop.wait(self._until_next())
+                self._rest()
         except BaseException as failure:
             self.failure = failure
         finally:
             self._end()
 
-    def _round(self) -> bool:
+    def _round(self, activity: Callable[[], int]) -> bool:
         """One turn of every executor; False if there was no connection to take it on."""
         try:
             connection = self._connected()
             self._arrange(connection)
             for executor in self._in_turn():
-                self._turns(connection, executor)
+                self._turns(connection, executor, activity)
             self.control.watch(connection, hot=self._is_hot())
         except OneroofError as error:
             kind = retry.kind_of(error)
-            if kind == retry.LOST or self._is_broken():
-                self._drop(error)
+            if kind == retry.LOST or self.link.is_broken:
+                self.link.drop(error)
             elif kind == retry.FULL:
                 self.tell(Report("server", what=f"{error}; waiting for space"))
                 self.stop.wait(QUIET)
@@ -110,6 +115,18 @@ class Lane:
                 raise
             return False
         return True
+
+    def ring(self) -> None:
+        """From another thread: somebody has brought something, or it is over."""
+        self._bell.set()
+
+    def _rest(self) -> None:
+        """Until somebody wants his turn; those who live on what others bring want it when they hear of it."""
+        if self._bell.wait(self._until_next()):
+            self._bell.clear()
+            for executor in self.executors:
+                if executor.follows:
+                    executor.not_before = 0.0
 
     def _is_hot(self) -> bool:
         now = time.monotonic()
@@ -131,41 +148,11 @@ class Lane:
         return min(max(soonest, 0.0 if self.executors else BUSY), QUIET)
 
     def _connected(self) -> Connection:
-        if self.connection is not None:
-            return self.connection
-        began, wait = time.monotonic(), 0.1
-        while True:
-            try:
-                self.connection = self.dial()
-            except Unavailable as error:
-                if self.stop.is_set() or (not self.endless and time.monotonic() - began > PATIENCE):
-                    raise
-                if wait == 0.1:
-                    self.tell(Report("server", what=f"{error}; trying again"))
-                self.stop.wait(wait)
-                wait = min(5.0, wait * 1.5)
-            else:
-                allow_preparing(self.connection)
-                for executor in self.executors:
-                    if executor.running is not None:
-                        executor.running.connection = self.connection
-                return self.connection
-
-    def _is_broken(self) -> bool:
-        return self.connection is not None and self.connection.closed
-
-    def _drop(self, error: OneroofError) -> None:
-        """Leases stay ours by their word: whoever took one over meanwhile is found out at the fence."""
-        now = time.monotonic()
-        self._lost_since = self._lost_since or now
-        if not self.endless and now - self._lost_since > PATIENCE:
-            raise error
-        self.tell(Report("server", what=f"{error}; connecting again"))
-        if self.connection is not None:
-            with suppress(Exception):
-                self.connection.close()
-        self.connection = None
-        self.stop.wait(BUSY if now == self._lost_since else QUIET)
+        connection = self.link.open()
+        for executor in self.executors:
+            if executor.running is not None and executor.running.connection is not connection:
+                executor.running.connection = connection
+        return connection
 
     def _arrange(self, connection: Connection) -> None:
         """Take up new duties, and give up those that are gone or were changed."""
@@ -184,18 +171,36 @@ class Lane:
         self.executors += [Executor(duty, failures=failures.get(name, 0)) for name, duty in new]
         self._arranged = plan
 
-    def _turns(self, connection: Connection, executor: Executor) -> None:
-        """One turn; in a run until idle as many as fit into a while, so that whoever has begun a pass ends it, and no
-        other lease runs out meanwhile.
+    def _turns(self, connection: Connection, executor: Executor, activity: Callable[[], int]) -> None:
+        """One turn; in a run until idle as many as fit into a while, so that whoever has begun a pass ends it; no other
+        lease runs out meanwhile.
         """
         began = time.monotonic()
+        if self._awaits_intake(executor, began):
+            executor.not_before, executor.idle_at = began + ASIDE, None
+            return
         while not self.stop.is_set():
+            # What was done before a turn it knows of.
+            self._mark = activity()
             self._turn(connection, executor)
+            self.control.begin(executor.duty.executor)
             now, running = time.monotonic(), executor.running
             if self.endless or self.once or running is None or executor.idle_at is not None:
                 break
-            if now < executor.not_before or now - began >= min(SLICE, running.lease.ttl / 2 / len(self.executors)):
+            if now < executor.not_before or now - began >= SLICE:
                 break
+            for other in self.executors:
+                self._tick(connection, other)
+
+    def _awaits_intake(self, executor: Executor, now: float) -> bool:
+        """In a run until idle one that lives on what the intake brings begins when that has had its first turn, and
+        leaves it the processor until then; but not for long.
+        """
+        duty = executor.duty
+        if not self.with_intake or self.endless or self.once or executor.running or now - self._began > HEAD_START:
+            return False
+        intake = lease.executor_name(handoff_intake.NAME, duty.scope)
+        return (duty.part is not None or executor.follows) and not self.control.has_begun(intake)
 
     def _turn(self, connection: Connection, executor: Executor) -> None:
         worker, now = executor.duty.worker, time.monotonic()
@@ -251,12 +256,13 @@ class Lane:
             self._held(connection, executor, held)
             return
         except OneroofError as error:
-            if retry.kind_of(error) in (retry.LOST, retry.FULL) or self._is_broken():
+            if retry.kind_of(error) in (retry.LOST, retry.FULL) or self.link.is_broken:
                 self.control.note(worker, failed=True)
                 raise
             self._sicken(connection, executor, error)
             return
-        self._lost_since, executor.ticked, executor.looked = None, now, now
+        self.link.hold()
+        executor.ticked, executor.looked = now, now
         self.control.note(worker, failed=False)
         if isinstance(running, HandoffIntake):
             self.control.lead(executor.duty.scope)
@@ -384,17 +390,11 @@ class Lane:
             lease.release(connection, executor.running.lease)
             executor.running = None
 
-    def abort(self) -> None:
-        """Call off the statement under way, from another thread."""
-        if self.connection is not None:
-            with suppress(Exception):
-                self.connection.cancel_safe(timeout=1)
-
     def _end(self) -> None:
         # A connection that was cut or interrupted cannot give anything back; then the leases run out.
-        if self.connection is not None:
+        if (connection := self.link.connection) is not None:
             with suppress(OneroofError):
                 for executor in self.executors:
-                    self._release(self.connection, executor)
-                    self._make_peace(self.connection, executor)
-            leave(self.connection)
+                    self._release(connection, executor)
+                    self._make_peace(connection, executor)
+            leave(connection)

@@ -15,7 +15,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from oneroof import batch, cursor, handoff, retry, strip, tail
+from oneroof import batch, cursor, handoff, headers, retry, strip, tail
 from oneroof.columns import named
 from oneroof.cursor import Cursor
 from oneroof.db import Connection, one, queries
@@ -173,7 +173,7 @@ class Replay:
 
     @property
     def _questions(self) -> tuple[Question, Question]:
-        count, cut = (make(self.source, _ALL).as_bytes(None) for make in (tail.tid_count, tail.tid_cut))
+        count, cut = (make(self.source, _ALL).as_bytes(None) for make in (headers.tid_count, headers.tid_cut))
         return Question(count, _ALL.parameters()), Question(cut, _ALL.parameters())
 
     def _signals(self) -> int:

@@ -25,6 +25,7 @@ from oneroof.executor import Worker
 from oneroof.gates import require_open
 from oneroof.lane import Lane, Report
 from oneroof.lease import Lease
+from oneroof.link import Link
 from oneroof.source import INVENTORY, Source
 from oneroof.workers import backfill_sweep, candidate_scan, full_audit, handoff_intake, handoff_tell, input_gate
 from oneroof.workers.backfill_sweep import BackfillSweep
@@ -61,6 +62,7 @@ class Supervisor:
     _planned: float = field(default=float("-inf"), init=False)
     _plans: dict[tuple[str, int], list[Duty]] = field(default_factory=dict, init=False)
     _planning: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _all: list[Lane] = field(default_factory=list, init=False)
     _over: threading.Event = field(default_factory=threading.Event, init=False)
 
     def run(self) -> int:
@@ -69,7 +71,7 @@ class Supervisor:
             connection = self.dial()
             require_open(connection, GATE)
             leave(connection)
-        lanes = [lane for worker in self.workers for lane in self._lanes(worker)]
+        self._all = lanes = [lane for worker in self.workers for lane in self._lanes(worker)]
         threads = [
             threading.Thread(target=lane.run, args=(lambda: self._activity,), name=f"lane {i}", daemon=True)
             for i, lane in enumerate(lanes)
@@ -81,10 +83,11 @@ class Supervisor:
         except BaseException:
             self._over.set()
             for lane in lanes:
-                lane.abort()
+                lane.link.abort()
             raise
         finally:
             self._over.set()
+            self._ring()
             for thread in threads:
                 thread.join(timeout=10)
         for lane in lanes:
@@ -127,17 +130,19 @@ class Supervisor:
     def _lanes(self, worker: str) -> list[Lane]:
         # The intake's second lane tells what the first one has marked.
         many = self.shards if worker == backfill_sweep.NAME else 1 + (worker == handoff_intake.NAME)
+        endless = self.mode == "for ever"
         return [
             Lane(
-                dial=self.dial,
+                link=Link(self.dial, self._over, endless, say=lambda what: self._told(Report("server", what=what))),
                 control=self._control,
                 instance=self.instance,
                 plan=partial(self._plan, worker=worker, place=place, lanes=many),
                 begin=self._begin,
                 tell=self._told,
                 stop=self._over,
-                endless=self.mode == "for ever",
+                endless=endless,
                 once=self.mode == "once",
+                with_intake=handoff_intake.NAME in self.workers,
             )
             for place in range(many)
         ]
@@ -171,7 +176,9 @@ class Supervisor:
 
     def _duties(self, worker: str, *, place: int, lanes: int) -> list[Duty]:
         if worker == handoff_intake.NAME and place == 0:
-            return [Duty(worker, each, each.source_name) for each in self._sources]
+            # First what has verdicts.
+            ordered = sorted(self._sources, key=lambda each: each.source_kind != INVENTORY)
+            return [Duty(worker, each, each.source_name) for each in ordered]
         whole = [Duty(worker, each, each.source_name) for each in self._sources if each.source_kind == INVENTORY]
         if worker == handoff_intake.NAME:
             return [replace(duty, part=handoff_tell.PART) for duty in whole]
@@ -217,6 +224,13 @@ class Supervisor:
                 self.seen += report.step.seen
                 self._activity += not report.step.idle
             self.tell(report)
+        # Where nobody waits for the newest row, a look too many is cheaper than a wait.
+        if self.mode == "until idle" and report.step is not None and report.step.written:
+            self._ring()
+
+    def _ring(self) -> None:
+        for lane in self._all:
+            lane.ring()
 
 
 def worker_names(words: list[str]) -> list[str]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from oneroof import source, strip, tail
+from oneroof import headers, source, strip, tail
 from oneroof.db import Connection, one
+from oneroof.source import Source
 from oneroof.strip import Piece, Question
 from oneroof.tail import SLOTS, Bounds
 from oneroof.width import Width
@@ -19,16 +20,19 @@ CREATE TABLE walked_1 PARTITION OF walked FOR VALUES WITH (MODULUS 3, REMAINDER 
 CREATE TABLE walked_2 PARTITION OF walked FOR VALUES WITH (MODULUS 3, REMAINDER 2)"""
 
 
-@pytest.mark.parametrize("made", [PLAIN, PARTED], ids=["plain", "parted"])
-def test_pieces_are_cut_where_a_batch_ends(admin: Connection, made: str) -> None:
-    """Old rows first, then the new ones, close together at the end of the table."""
-    admin.execute(made)
+@pytest.fixture(params=[PLAIN, PARTED], ids=["plain", "parted"])
+def walked(admin: Connection, request: pytest.FixtureRequest) -> tuple[Source, Bounds]:
+    """Old rows first, then 450 new ones, close together at the end of the table; and the window of the new ones."""
+    admin.execute(request.param)
     admin.execute("INSERT INTO walked SELECT n, repeat('x', 100) FROM generate_series(1, 2000) AS n")
     (frontier,) = one(admin, "SELECT pg_current_xact_id()::text::bigint + 1")
     admin.execute("INSERT INTO walked SELECT n, repeat('x', 100) FROM generate_series(2001, 2450) AS n")
-    walked = source.add(admin, "walked", key=["id"], kind=source.INVENTORY)
-    bounds = Bounds(frontier=frontier, horizon=None)
-    count, cut = (make(walked, bounds).as_bytes(None) for make in (tail.tid_count, tail.tid_cut))
+    return source.add(admin, "walked", key=["id"], kind=source.INVENTORY), Bounds(frontier=frontier, horizon=None)
+
+
+def test_pieces_are_cut_where_a_batch_ends(admin: Connection, walked: tuple[Source, Bounds]) -> None:
+    bounds = walked[1]
+    count, cut = (make(*walked).as_bytes(None) for make in (headers.tid_count, headers.tid_cut))
     counting, cutting = (Question(statement, bounds.parameters()) for statement in (count, cut))
     end = 10_000 * SLOTS
     pieces: list[Piece] = []
@@ -45,3 +49,33 @@ def test_pieces_are_cut_where_a_batch_ends(admin: Connection, made: str) -> None
     # The first is full, however far from each other the rows before it and its own lie; and few are not.
     assert rows[0] == BATCH
     assert len([number for number in rows if number]) <= 2 * 450 // BATCH
+
+
+@pytest.mark.parametrize(("most", "readings"), [(10_000, 1), (300, 2), (50, 9)])
+def test_pieces_are_found_by_few_readings(
+    admin: Connection, walked: tuple[Source, Bounds], most: int, readings: int
+) -> None:
+    """Each row is in one of them, at its ctid; where there are more than wanted the next reading begins there."""
+    finding = Question(headers.tid_found(*walked).as_bytes(None), walked[1].parameters())
+    end, pieces, asked = 10_000 * SLOTS, list[Piece](), 0
+    while not pieces or pieces[-1].last < end:
+        first = pieces[-1].last if pieces else 0
+        wide = Width(most=end)
+        pieces += strip.find_pieces(admin, finding, first=first, end=end, wide=wide, batch=BATCH, most=most)
+        asked += 1
+    assert [piece.first for piece in pieces] == [0, *(piece.last for piece in pieces[:-1])]
+    # Rows of several partitions may lie at one ctid, and then are in one piece.
+    assert max(piece.rows for piece in pieces) <= BATCH + 2
+    assert readings <= asked <= readings + 2
+    rows = [
+        row
+        for piece in pieces
+        for row in admin.execute(
+            "SELECT tableoid, ctid::text, id FROM walked WHERE ctid = ANY (%s::tid[]) AND id > 2000", [piece.tids]
+        ).fetchall()
+    ]
+    assert sorted(number for *_, number in rows) == list(range(2001, 2451))
+    assert sum(piece.rows for piece in pieces) == 450
+    for piece in pieces:
+        inside = [tail.position(tid) for tid in piece.tids.strip("{}").replace('"', "").replace("),(", ") (").split()]
+        assert all(piece.first <= place < piece.last for place in inside)

@@ -17,7 +17,7 @@ import pytest
 from psycopg import sql
 
 from bed import Bed, connect, eventually
-from oneroof import batch, cursor, handoff, ranges, source, tail
+from oneroof import batch, cursor, handoff, headers, ranges, source, tail
 from oneroof.columns import DATED, UNDATED
 from oneroof.db import Connection, one, queries, transaction
 from oneroof.source import Source
@@ -200,28 +200,41 @@ def test_cutting_into_ranges_looks_at_a_sample(connection: Connection, births: S
 
 @pytest.mark.parametrize("first", [0, 500, 2_000])
 def test_a_piece_of_a_window_reads_its_pages_alone(connection: Connection, births: Source, first: int) -> None:
-    """A range of ctids: counting it, reading it, and reading it bare for the items that failed."""
+    """A range of ctids: counting its rows, cutting it, finding them, and reading all of it."""
     pages = 10
     bounds = Bounds(frontier=3, horizon=horizon(connection))
     given = {**bounds.parameters(), "first": tail.tid(first * SLOTS), "last": tail.tid((first + pages) * SLOTS)}
     (full,) = one(connection, "SELECT max((ctid::text::point)[1])::int FROM birth_registry")
     statements = {
-        "count": tail.tid_count(births, bounds),
-        "rows": tail.tid_rows(births, bounds),
-        "bare": tail.tid_rows(births, bounds, bare=True),
+        "count": headers.tid_count(births, bounds),
+        "unmet": headers.tid_count_unmet(births, bounds),
+        "cut": headers.tid_cut(births, bounds),
+        "found": headers.tid_found(births, bounds),
         "sweep": tail.rows(births, where=tail.TIDS, limit=False),
     }
     for name, statement in statements.items():
-        plan = explain(connection, statement, {**given, **WHO})
+        plan = explain(connection, statement, {**given, **WHO, "most": 100, "batch": 20})
         assert plan.scans("birth_registry") == {"Tid Range Scan"}, name
         assert 0 < plan.touched("birth_registry") <= pages * (full + 1), name
+
+
+@pytest.mark.parametrize("bare", [False, True])
+def test_rows_that_were_found_are_read_where_they_lie(connection: Connection, births: Source, *, bare: bool) -> None:
+    """Also bare, for the items that failed."""
+    bounds = Bounds(frontier=3, horizon=horizon(connection))
+    tids = "{" + ",".join(f'"({page},1)"' for page in range(0, 2_000, 100)) + "}"
+    plan = explain(
+        connection, headers.tid_rows(births, bounds, bare=bare), {**bounds.parameters(), **WHO, "tids": tids}
+    )
+    assert plan.scans("birth_registry") == {"Tid Scan"}
+    assert plan.touched("birth_registry") == 20
 
 
 def test_a_window_with_nothing_in_it_writes_nothing_and_sorts_nothing(connection: Connection, births: Source) -> None:
     """The everyday pass: headers only, no step above the scan sees a row."""
     bounds = Bounds(frontier=horizon(connection), horizon=horizon(connection) + 1)
     given = {**bounds.parameters(), "first": "(0,0)", "last": "(10000,0)"}
-    plan = explain(connection, tail.tid_count(births, bounds), given)
+    plan = explain(connection, headers.tid_count(births, bounds), given)
     assert plan.scans("birth_registry") == {"Tid Range Scan"}
     assert plan.nodes[-1]["Actual Rows"] == 0
 

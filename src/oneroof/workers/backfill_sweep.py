@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from psycopg import errors as pg
 from psycopg import sql
 
-from oneroof import batch, cursor, events, facts, ranges, strip, tail
+from oneroof import batch, cursor, events, facts, headers, ranges, strip, tail
 from oneroof.batch import Statements
 from oneroof.columns import DATED, EPOCH, UNDATED
 from oneroof.cursor import Cursor
@@ -228,7 +228,7 @@ class BackfillSweep:
         piece = strip.next_piece(
             self.connection,
             self._counting(self._bounds),
-            self._question("cut", self._bounds, tail.tid_cut),
+            self._question("cut", self._bounds, headers.tid_cut),
             first=first,
             end=end,
             wide=self._pages,
@@ -247,7 +247,7 @@ class BackfillSweep:
         return strip.count(self.connection, self._counting(bounds), first=piece.first, last=piece.last)
 
     def _counting(self, bounds: Bounds) -> Question:
-        return self._question("count", bounds, tail.tid_count)
+        return self._question("count", bounds, headers.tid_count)
 
     def _question(self, what: str, bounds: Bounds, make: Callable[[Source, Bounds], sql.Composed]) -> Question:
         statement = self._statements.get(what, bounds.shape, compose=lambda: make(self.source, bounds))

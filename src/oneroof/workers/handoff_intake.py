@@ -18,10 +18,10 @@ from psycopg import errors as pg
 from psycopg.rows import TupleRow
 
 from oneroof import batch, cursor, handoff, strip, window
-from oneroof.ahead import Ahead
+from oneroof.ahead import BUSY_PAGES, Ahead
 from oneroof.asking import Asking
 from oneroof.batch import Applied, Ask
-from oneroof.cursor import Cursor, Ground, Horizon
+from oneroof.cursor import Cursor, Horizon
 from oneroof.db import Connection, calling, forget_prepared, one, prepare, queries
 from oneroof.errors import OneroofError
 from oneroof.forgetting import Forgetting
@@ -31,7 +31,6 @@ from oneroof.lull import Lull
 from oneroof.retries import Retries
 from oneroof.source import INVENTORY, REGISTER, Source
 from oneroof.streak import Streak
-from oneroof.strip import Piece
 from oneroof.tail import FARTHEST, Bounds
 from oneroof.width import Width
 from oneroof.window import At
@@ -42,11 +41,6 @@ BATCH = 5_000
 SWEEP_INTERVAL = 10.0
 # A pass may take one part in so many of the time, however long the table is.
 SHARE = 20
-# Pages of the walk, and rows of them, between two looks at the newest rows while there are any.
-BUSY_PAGES = 128
-BUSY_ROWS = 500
-# How many batches of the walk are found by one reading, where nobody waits.
-AHEAD = 4
 # In a backlog, the batches of newest rows to one piece of the walk.
 BACKLOG_BATCHES = 10
 # How many remembered versions to forget at once, with and without news.
@@ -88,8 +82,7 @@ class HandoffIntake:
     _draft: Run = field(default_factory=Run, init=False)
     _asking: Asking = field(init=False)
     _width: Width = field(init=False)
-    _pages: Width = field(default_factory=strip.width, init=False)
-    _ahead: Ahead = field(default_factory=Ahead, init=False)
+    _ahead: Ahead = field(init=False)
     _retries: Retries = field(init=False)
     _window: bool = field(default=False, init=False)
     _is_ours: bool = field(default=False, init=False)
@@ -113,6 +106,7 @@ class HandoffIntake:
     def __post_init__(self) -> None:
         self._width = Width(most=self.batch)
         self._asking = Asking(self.source, NAME, with_own=self.at_once, effect=self.effect)
+        self._ahead = Ahead(self._asking, self.batch)
         self._glance = Glance(passes_over=self.source.own_column is not None and not self.at_once)
         self._lull = Lull(self.sweep_interval)
         self._retries = Retries(NAME, self.source, self.name, Width(most=self.batch), anew=False)
@@ -173,7 +167,7 @@ class HandoffIntake:
 
     def _piece(self) -> Step:
         return isolating(
-            self._pages,
+            self._ahead.wide,
             lambda: self._streak.hoping(lambda: self._fenced(self._frontier)),
             lambda e: self._fenced(lambda here: self._frontier(here, e)),
         )
@@ -348,7 +342,8 @@ class HandoffIntake:
         if window.is_over(at, ground):
             return self._close(here, at)
         full = at["full"]
-        piece = self._next_piece(here, at, ground)
+        busy = self.pressed or self._batches > 0
+        piece = self._ahead.next(self.connection, here, at, ground, busy=busy)
         at = {**at, "tid": piece.last}
         # How long a pass takes is a matter of the table, not of what there was to do.
         self._pass_seconds, self._is_held_up = self._pass_seconds + time.monotonic() - began, False
@@ -364,29 +359,6 @@ class HandoffIntake:
         self._account(here, done, poison=poison, at=at, full=full)
         self._glance.beyond = self._remembered
         return Step(seen=done.read, written=done.written, idle=False)
-
-    def _next_piece(self, here: Cursor, at: At, ground: Ground) -> Piece:
-        """Where nobody waits several are found by one reading. While there is news, or a backlog of it, the fast lane
-        wants its turn soon, and has met most of what is there.
-        """
-        first, bounds, busy = at["tid"], window.bounds(here, at), self.pressed or self._batches > 0
-        end = window.reach(at, ground, pages=BUSY_PAGES if busy else strip.PAGES)
-        size = min(BUSY_ROWS, self.batch) if busy else self.batch
-
-        def find() -> list[Piece]:
-            last = min(first + self._pages.now, end)
-            if busy and not strip.count(self.connection, self._asking.counting(here, bounds), first=first, last=last):
-                return [Piece(first, last, rows=0)]
-            finding, most = self._asking.finding(here, bounds), size if busy else size * AHEAD
-            return strip.find_pieces(
-                self.connection, finding, first=first, end=end, wide=self._pages, batch=size, most=most
-            )
-
-        piece = self._ahead.next(first, of=(here.window_horizon, at["files"], busy), find=find)
-        if piece.rows:
-            # Half of it, where it fails.
-            self._pages.now = piece.last - piece.first
-        return piece
 
     def _close(self, here: Cursor, at: At) -> Step:
         cursor.close_window(self.connection, here, phase="incremental")

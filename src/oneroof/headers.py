@@ -1,0 +1,99 @@
+"""What a walk asks of row headers: how many rows of a window a range of ctids holds, where they end, where they lie.
+
+Every statement reads the headers of a range, and no more of a row than tells whether the fast lane has met it. It is in
+the order of ctids, whatever the scan does. This module composes SQL and holds no state.
+"""
+
+from __future__ import annotations
+
+from psycopg import sql
+
+from oneroof import memory, tail
+from oneroof.columns import is_own, named
+from oneroof.source import Source
+from oneroof.tail import Bounds
+
+
+def tid_rows(source: Source, bounds: Bounds, *, bare: bool = False) -> sql.Composed:
+    """The rows of a later window at the ctids that `tid_found` has found, without those that were applied already."""
+    listed = sql.SQL("s.ctid = ANY (%(tids)s::tid[])")
+    where = sql.SQL(" AND ").join([listed, tail.in_window(bounds), memory.unseen(source)])
+    return tail.rows(source, where=where, limit=False, bare=bare)
+
+
+def tid_found(source: Source, bounds: Bounds) -> sql.Composed:
+    """Where in a range of ctids the rows of a later window lie: one read of headers. In the order of ctids, whatever
+    the scan does, and %(most)s at the most: where there are more, up to the ctid that comes first in each answer.
+
+    An answer for each %(batch)s of them: the first of their ctids, all of them, and how many. Rows in several
+    partitions may have one ctid, and are not parted. Of whom the fast lane is known to have met all there is here,
+    nothing is answered.
+    """
+    knows = bounds.frontier is not None and memory.is_ordered(source)
+    columns = {"ts": named(str(source.timestamp_column)), "key": named(source.key_columns[0]), "own": is_own(source)}
+    more = [sql.SQL(", {} AS {}").format(what, sql.Identifier(name)) for name, what in columns.items() if knows]
+    unmet: sql.Composable = sql.SQL("true")
+    if knows:
+        unmet = sql.SQL(
+            """f.xmin NOT IN (
+    SELECT g.xmin FROM (SELECT t.xmin, count(*) AS rows, count(t.ts) AS dated, bool_or(t.own) AS own,
+                               min(t.ts) AS first_ts, max(t.ts) AS last_ts, min(t.key) AS first_key,
+                               max(t.key) AS last_key FROM found AS t GROUP BY 1) AS g
+    WHERE NOT ({}))"""
+        ).format(memory.unmet(source))
+    return sql.SQL(
+        """WITH found AS MATERIALIZED (
+  SELECT s.ctid AS tid, s.xmin{more} FROM {table} AS s WHERE {tids} AND {window} ORDER BY s.ctid LIMIT %(most)s + 1
+), cut AS (
+  SELECT CASE WHEN count(*) > %(most)s THEN max(f.tid) END AS tid FROM found AS f
+)
+SELECT c.tid::text, b.first::text, b.tids::text, b.rows
+FROM cut AS c LEFT JOIN LATERAL (
+  SELECT min(n.tid) AS first, array_agg(n.tid) AS tids, count(*) AS rows
+  FROM (SELECT f.tid, (rank() OVER (ORDER BY f.tid) - 1) / %(batch)s AS number FROM found AS f
+        WHERE (c.tid IS NULL OR f.tid < c.tid) AND {unmet}) AS n
+  GROUP BY n.number
+) AS b ON true ORDER BY b.first"""
+    ).format(more=sql.Composed(more), table=source.table, tids=tail.TIDS, window=tail.in_window(bounds), unmet=unmet)
+
+
+def tid_count(source: Source, bounds: Bounds) -> sql.Composed:
+    """How many rows a range of ctids holds for the window: a read of headers."""
+    return sql.SQL("SELECT count(*) FROM {} AS s WHERE {} AND {}").format(
+        source.table, tail.TIDS, tail.in_window(bounds)
+    )
+
+
+def tid_cut(source: Source, bounds: Bounds) -> sql.Composed:
+    """Where in a range of ctids, which holds more rows for the window than %(most)s, those end: the ctid of the next
+    one, and how many there are before it. In the order of ctids, whatever the scan does: what lies before is all there.
+    """
+    return sql.SQL(
+        """WITH cut AS MATERIALIZED (
+  SELECT s.ctid AS tid FROM {} AS s WHERE {} AND {} ORDER BY s.ctid LIMIT %(most)s + 1)
+SELECT e.tid::text, (SELECT count(*) FROM cut AS c WHERE c.tid < e.tid)
+FROM (SELECT max(c.tid) AS tid FROM cut AS c) AS e"""
+    ).format(source.table, tail.TIDS, tail.in_window(bounds))
+
+
+def tid_count_unmet(source: Source, bounds: Bounds) -> sql.Composed:
+    """The same, but nought where the fast lane is known to have met them all. Rows of one transaction are looked up
+    together: if the first and the last of them are in a span, so are all between. Where it cannot be told so easily
+    they count.
+    """
+    if bounds.frontier is None or not memory.is_ordered(source):
+        return tid_count(source, bounds)
+    return sql.SQL(
+        """SELECT CASE WHEN count(*) FILTER (WHERE {unmet}) = 0 THEN 0 ELSE coalesce(sum(g.rows), 0) END
+FROM (SELECT s.xmin, count(*) AS rows, count({ts}) AS dated, bool_or({own}) AS own, min({ts}) AS first_ts,
+             max({ts}) AS last_ts, min({key}) AS first_key, max({key}) AS last_key
+      FROM {table} AS s WHERE {tids} AND {window} GROUP BY s.xmin) AS g"""
+    ).format(
+        unmet=memory.unmet(source),
+        ts=named(str(source.timestamp_column)),
+        key=named(source.key_columns[0]),
+        own=is_own(source),
+        table=source.table,
+        tids=tail.TIDS,
+        window=tail.in_window(bounds),
+    )
