@@ -26,10 +26,11 @@ BEGIN
   ELSIF TG_OP = 'UPDATE' THEN
     INSERT INTO public.governance_ledger AS l (source_name, group_key, grain, verdict, undecided_reason, shard, members)
     SELECT m.source_name, m.group_key, m.grain, m.verdict, m.reason, pg_backend_pid() % 16, sum(m.members)
-    FROM (SELECT o.source_name, o.group_key, o.grain, o.verdict, coalesce(o.undecided_reason, '') AS reason, -1 AS members, -o.facts_hash::numeric AS facts FROM old_rows AS o
+    FROM (SELECT o.source_name, o.group_key, o.grain, o.verdict, coalesce(o.undecided_reason, '') AS reason, -1 AS members, o.facts_hash AS facts FROM old_rows AS o
           UNION ALL
           SELECT n.source_name, n.group_key, n.grain, n.verdict, coalesce(n.undecided_reason, ''), 1, n.facts_hash FROM new_rows AS n) AS m
-    GROUP BY 1, 2, 3, 4, 5 HAVING sum(m.members) <> 0 OR sum(m.facts) <> 0 ORDER BY 1, 2, 3, 4, 5
+    GROUP BY 1, 2, 3, 4, 5 HAVING sum(m.members) <> 0 OR sum(m.facts) FILTER (WHERE m.members < 0) IS DISTINCT FROM sum(m.facts) FILTER (WHERE m.members > 0)
+    ORDER BY 1, 2, 3, 4, 5
     ON CONFLICT (source_name, group_key, grain, verdict, undecided_reason, shard) DO UPDATE
     SET members = l.members + excluded.members;
     INSERT INTO public.governance_verdict_history
