@@ -1,8 +1,8 @@
 """Ahead: pieces of a walk that one reading of headers has found, and whose turn is still to come.
 
-They hold for the window they were found in and for the files that its rows lay in then, and are taken in their order:
-whatever else the walk does meanwhile, and whatever goes wrong, they are forgotten and looked for again. What has become
-of a row since is seen when it is read; what has come since is of the next window.
+They hold for the window they were found in, for the files that its rows lay in then, and for where the cursor is: a
+piece whose turn it is not, since one before it failed or somebody else moved the cursor, is looked for again. What has
+become of a row since is seen when it is read; what has come since is of the next window.
 """
 
 from __future__ import annotations
@@ -46,9 +46,6 @@ class Ahead:
             # Half of it, where it fails.
             self.wide.now = piece.last - piece.first
         return piece
-
-    def forget(self) -> None:
-        self._pieces.clear()
 
     def _find(self, connection: Connection, here: Cursor, at: At, ground: Ground, *, busy: bool) -> list[Piece]:
         first, bounds = at["tid"], window.bounds(here, at)

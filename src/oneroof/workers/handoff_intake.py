@@ -186,7 +186,6 @@ class HandoffIntake:
         except BaseException:
             # Whether it was kept is not known; nor is then what the lane knew.
             self._glance, self._left, self._met = before.in_doubt(self._remembered), None, None
-            self._ahead.forget()
             raise
         self.run = self._draft
         return step
