@@ -1,0 +1,79 @@
+"""A run until idle: who waits for whom, and that a long turn costs nobody a lease."""
+
+from __future__ import annotations
+
+import threading
+from time import monotonic
+
+import pytest
+
+from bed import connect
+from by_hand import Server, server
+from oneroof import lane
+from oneroof.db import Connection
+from oneroof.lane import Report
+from oneroof.supervisor import Supervisor
+from oneroof.worker import MOVED, Step
+from oneroof.workers import candidate_scan, handoff_intake, input_gate
+from oneroof.workers.handoff_intake import HandoffIntake
+
+JUDGES = [handoff_intake.NAME, input_gate.NAME, candidate_scan.NAME]
+TTL = 2.0
+# How long ago the lease of an intake ticked that has waited longest, in seconds.
+OLDEST_TICK = """SELECT extract(epoch FROM coalesce(max(clock_timestamp() - last_tick_at), '0'))::float8
+FROM queue_heartbeat WHERE executor_name LIKE 'gov_handoff_intake:%' AND lease_owner <> ''"""
+
+
+def run(host: Server, workers: list[str]) -> list[Report]:
+    """What the executors did, in order."""
+    told: list[Report] = []
+    Supervisor(
+        dial=lambda: connect(host.dsn()),
+        workers=workers,
+        instance="test",
+        mode="until idle",
+        stop=threading.Event(),
+        tell=told.append,
+    ).run()
+    return told
+
+
+def oldest_tick(admin: Connection) -> float:
+    row = admin.execute(OLDEST_TICK).fetchone()
+    assert row is not None
+    return float(row[0])
+
+
+def test_a_long_turn_does_not_cost_others_their_leases(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One intake has work for twice as long as a lease is good, when all others have theirs."""
+    turn, turns, until, ages = HandoffIntake.run_once, 0, float("inf"), list[float]()
+
+    with server() as host, connect(host.dsn()) as admin:
+        admin.execute("UPDATE governance_worker_policy SET lease_ttl = make_interval(secs => %s)", [TTL])
+
+        def busy(intake: HandoffIntake) -> Step:
+            nonlocal turns, until
+            step = turn(intake)
+            if intake.name != "registry_changelog":
+                return step
+            turns += 1
+            # Before its second turn all others had one.
+            if turns > 1:
+                until = min(until, monotonic() + 2 * TTL)
+            if monotonic() >= until:
+                return step
+            ages.append(oldest_tick(admin))
+            return MOVED
+
+        monkeypatch.setattr(HandoffIntake, "run_once", busy)
+        run(host, [handoff_intake.NAME])
+    assert len(ages) > 10
+    assert max(ages) < TTL
+
+
+def test_followers_begin_when_the_intake_has_had_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long that is, up to their patience; and where no intake is run they do not wait for one."""
+    monkeypatch.setattr(lane, "HEAD_START", 3600.0)
+    with server() as host:
+        assert run(host, JUDGES)[0].executor == f"{handoff_intake.NAME}:birth_registry"
+        assert run(host, [input_gate.NAME])[0].executor == f"{input_gate.NAME}:birth_registry"
