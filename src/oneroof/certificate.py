@@ -34,6 +34,8 @@ COUNTS = (
     "duplicates",
     "tombstones",
     "vanished",
+    "returned",
+    "unapplied",
     "awaiting",
     "omitted",
     "retry",

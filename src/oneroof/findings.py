@@ -36,6 +36,14 @@ class Finding:
     first_seen_at: datetime
     last_seen_at: datetime
 
+    @property
+    def words(self) -> str:
+        """What it is about, and how many there are of it now, where they are counted: a title stays as it was."""
+        counted = next(
+            (self.details[name] for name in ("population", "count", "vanished") if name in self.details), None
+        )
+        return " ".join([*([] if counted is None else [f"({counted})"]), self.title or self.issue_type])
+
 
 def raise_finding(
     connection: Connection, issue_type: str, *, subject: str, title: str, details: dict[str, Any]

@@ -77,7 +77,9 @@ class Scope:
     @property
     def undecided(self) -> int:
         """Whatever keeps the books from being complete but for rows that are not yet due."""
-        return sum(terms.get("undecided", 0) for terms in self.terms.values()) + self.failed + self.rows.vanished.count
+        rows = self.rows
+        unclear = self.failed + rows.vanished.count + rows.returned.count + rows.unapplied
+        return sum(terms.get("undecided", 0) for terms in self.terms.values()) + unclear
 
     @property
     def is_balanced(self) -> bool:
@@ -182,6 +184,9 @@ def _scope(scope: Scope) -> dict[str, Any]:
         "tombstones": found.tombstones,
         "vanished": found.vanished.count,
         "vanished_names": found.vanished.names,
+        "returned": found.returned.count,
+        "returned_names": found.returned.names,
+        "unapplied": found.unapplied,
         "awaiting": found.awaiting.count,
         "omitted": found.omitted.count,
         **extra,

@@ -93,7 +93,10 @@ class Reckoning:
     tombstones: int = 0
     # Whether every candidate was made of the facts that its row has; asked for by a deep proof.
     has_same_facts: bool = False
-    returned: int = 0
+    # Candidates that are accounted as gone although their row is there: until the next audit has looked.
+    returned: Named = field(default_factory=Named)
+    # Rows that have a candidate, of an earlier version: the last one failed and is an item.
+    unapplied: int = 0
     duplicates: Named = field(default_factory=Named)
     retry: Named = field(default_factory=Named)
     dead_letter: Named = field(default_factory=Named)
@@ -114,7 +117,7 @@ class Reckoning:
     def unexplained(self) -> int:
         """What is left of the rows when everything that accounts for one is taken away; nought, if all is well."""
         without = sum(each.count for each in (self.vanished, self.doubled, self.foreign))
-        standing = self.candidates - self.tombstones + self.returned - without
+        standing = self.candidates - self.tombstones + self.returned.count - without
         others = (self.duplicates, self.retry, self.dead_letter, self.awaiting, self.omitted)
         return self.rows - standing - sum(each.count for each in others)
 
@@ -129,6 +132,8 @@ def reckon(walk: Walk, source: Source, books: Books, frontier: Frontier, *, deep
     found.has_same_facts = there == accounted
     if not there.has_keys_of(accounted):
         _look_closer(walk, source, found, frontier, names=names)
+    ((items,),) = walk.rows(queries("proof")["items"], {"source": source.source_name})
+    found.unapplied = max(0, items - found.retry.count - found.dead_letter.count)
     if found.unexplained > 0 and not source.key_is_unique:
         # Rows that share a key and resolve to one candidate are taken for one.
         found.duplicates.count += found.unexplained
@@ -261,7 +266,7 @@ def _candidates_alone(walk: Walk, source: Source, found: Reckoning, buckets: lis
         suspects: dict[str, list[str]] = {}
         for candidate, key, version, is_buried in some:
             if any(of == candidate for of, _ in rows[key]):
-                found.returned += is_buried
+                found.returned.add(int(is_buried), [candidate] if is_buried else None, most=names)
             elif not is_buried and not could_be_key(source, key):
                 found.foreign.add(1, [candidate], most=names)
             elif not is_buried:

@@ -104,6 +104,8 @@ def show(paper: Console, found: Certificate) -> None:
             "duplicates": "accounted by another row",
             "tombstones": "known to be gone",
             "vanished": "vanished since the last audit",
+            "returned": "accounted as gone and there again",
+            "unapplied": "whose last change failed",
             "awaiting": "not yet due",
             "retry": "to be tried again",
             "dead_letter": "dead letters",
@@ -112,8 +114,9 @@ def show(paper: Console, found: Certificate) -> None:
         parts = [f"{scope[what]:,} {words}" for what, words in told.items() if scope[what]]
         if parts:
             paper.print(Text(printable(f"{name}: {', '.join(parts)}")))
-        if scope["vanished_names"]:
-            paper.print(Text(printable(f"  vanished: {', '.join(scope['vanished_names'])}")))
+        for what in ("vanished", "returned"):
+            if scope[f"{what}_names"]:
+                paper.print(Text(printable(f"  {what}: {', '.join(scope[f'{what}_names'])}")))
     for obligation, words in SAYS.items():
         _show_obligation(paper, found, obligation, words)
     for caveat in found["caveats"]:

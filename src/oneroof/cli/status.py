@@ -135,7 +135,7 @@ def _tell(out: Console, seen: Seen, open_now: list[findings.Finding]) -> None:
             out.print(Text(printable(f"{word} {key}")))
     if open_now:
         columns = ["severity", "finding", "about", "since", "times", "what"]
-        cells = [(f.severity, f.issue_type, f.subject, f.first_seen_at, f.occurrence_count, f.title) for f in open_now]
+        cells = [(f.severity, f.issue_type, f.subject, f.first_seen_at, f.occurrence_count, f.words) for f in open_now]
         out.print(table(columns, cells))
     left = seen.open - len(open_now)
     out.print(f"{seen.open:,} open" + (f", the worst {len(open_now):,} shown" if open_now and left > 0 else ""))

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from oneroof.cli.session import Session, table
+from oneroof.errors import printable
 from oneroof.trace import Candidate, Story, trace
 
 
@@ -30,12 +31,12 @@ def tell(
 
 def _show(out: Console, story: Story) -> None:
     this = story.candidate
-    out.print(Text.assemble((this.candidate_key, "bold"), f"  {_words(this)}"))
+    out.print(Text.assemble((printable(this.candidate_key), "bold"), f"  {_words(this)}"))
     decided = f"by {this.rule_code}: {story.rules.get(this.rule_code, '')}" if this.rule_code else "by no rule yet"
     out.print(table(["", ""], [*_about(this, decided, story), *_facts(this.facts)]))
     out.print(Text("row", style="bold"))
     if story.row is None:
-        out.print(f"the source does not show row {this.source_key} now")
+        out.print(Text(printable(f"the source does not show row {this.source_key} now")))
     else:
         out.print(table(["column", "value"], list(story.row.items())))
     if story.history:

@@ -14,11 +14,19 @@ DECLARE
   v_members bigint[];
   v_changed bigint;
 BEGIN
-  -- Whatever was written by a transaction that was not over when it was last counted. An xid that is yet to come is of another cluster.
+  -- Whatever was written by a transaction that was not over when it was last counted: facts, books, or what is known of one object and
+  -- makes findings that its facts do not. An xid that is yet to come is of another cluster.
   SELECT array_agg(c.class) INTO v_classes
   FROM public.governance_class AS c
   CROSS JOIN LATERAL (SELECT age(c.counted_xid::xid) AS past) AS d
-  WHERE c.source_name = p_source AND (c.counted_xid IS NULL OR d.past < 0 OR EXISTS (
+  LEFT JOIN (
+    SELECT f.class, min(age(o.xmin)) AS age
+    FROM public.governance_object AS o
+    JOIN public.governance_candidate_state AS k ON k.candidate_key = o.candidate_key AND k.source_name = p_source
+    JOIN public.governance_fact_set AS f ON f.source_name = p_source AND f.facts_hash = k.facts_hash
+    GROUP BY f.class
+  ) AS own ON own.class = c.class
+  WHERE c.source_name = p_source AND (c.counted_xid IS NULL OR d.past < 0 OR own.age <= d.past OR EXISTS (
     SELECT FROM public.governance_fact_set AS f
     WHERE f.source_name = p_source AND f.class = c.class
       AND (age(f.xmin) <= d.past OR EXISTS (

@@ -37,7 +37,7 @@ BEGIN
   LOOP
     PERFORM public.gov_finding_raise(
       'cursor_dlq'::text, (found.worker_name || ':' || found.source_name)::text,
-      format('%s items of %s are dead letters', found.dead, found.source_name)::text,
+      format('items of %s are dead letters', found.source_name)::text,
       jsonb_build_object('worker', found.worker_name, 'source', found.source_name, 'count', found.dead,
                          'sample', left(found.sample, 100))::jsonb);
     IF found.backfill THEN
@@ -49,7 +49,7 @@ BEGIN
     IF found.dead > found.dlq_limit THEN
       PERFORM public.gov_finding_raise(
         CASE WHEN found.backfill THEN 'backfill_dlq_overflow' ELSE 'handoff_dlq_overflow' END::text, (found.worker_name || ':' || found.source_name)::text,
-        format('%s dead letters of %s, more than %s', found.dead, found.source_name, found.dlq_limit)::text,
+        format('%s has more dead letters than %s', found.source_name, found.dlq_limit)::text,
         jsonb_build_object('source', found.source_name, 'count', found.dead, 'limit', found.dlq_limit)::jsonb);
     END IF;
   END LOOP;

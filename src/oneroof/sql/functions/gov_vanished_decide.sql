@@ -1,5 +1,6 @@
 -- What becomes of the vanished (doc 31 §7): they are retired as tombstones, some at a time, unless too many of one group vanished at
--- once: more than a share of it, and not only a few. Those are held until two people let as many go. Answers how many were retired.
+-- once: more than a share of it, and not only a few. Those are held until two people let as many go. One whose row was just found to be
+-- back, and of which the gate has not heard yet, is none of them. Answers how many were retired.
 CREATE OR REPLACE FUNCTION public.gov_vanished_decide(p_source text, p_share double precision, p_least bigint, p_most bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -13,6 +14,7 @@ BEGIN
     FROM public.governance_object AS o
     JOIN public.governance_candidate_state AS c ON c.candidate_key = o.candidate_key AND c.source_name = p_source
     WHERE o.facts @> '{"state": {"vanished": true}}'
+      AND NOT (c.dirty AND coalesce(c.dirty_reason, '') IN ('source_row_changed', 'source_row_reborn', 'audit_drift', 'audit_successor'))
     GROUP BY c.group_key
   ), buried AS (
     SELECT c.group_key, count(*) AS dead
@@ -46,6 +48,7 @@ BEGIN
     FROM public.governance_object AS o
     JOIN public.governance_candidate_state AS c ON c.candidate_key = o.candidate_key AND c.source_name = p_source
     WHERE o.facts @> '{"state": {"vanished": true}}'
+      AND NOT (c.dirty AND coalesce(c.dirty_reason, '') IN ('source_row_changed', 'source_row_reborn', 'audit_drift', 'audit_successor'))
       AND NOT EXISTS (SELECT FROM public.governance_vanishing AS g
                       WHERE g.source_name = p_source AND g.group_key = c.group_key AND g.allowed IS NULL)
     ORDER BY c.candidate_key LIMIT p_most FOR UPDATE OF c

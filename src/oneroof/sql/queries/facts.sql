@@ -67,8 +67,10 @@ SELECT EXISTS (SELECT FROM public.governance_candidate_state AS c WHERE c.source
                WHERE w.source_name = %(source)s AND w.worker_name IN ('gov_handoff_intake', 'gov_backfill_sweep') AND w.window_horizon IS NOT NULL)
 
 -- has_moved --
--- Whether the books have moved since everybody was finished who was not yet when they were last counted.
+-- Whether the books have moved, or what is known of single objects, since everybody was finished who was not yet when they were last
+-- counted.
 SELECT EXISTS (SELECT FROM public.governance_ledger AS l WHERE l.source_name = %(source)s AND age(l.xmin) <= (SELECT age(%(since)s::text::xid)))
+    OR EXISTS (SELECT FROM public.governance_object AS o WHERE age(o.xmin) <= (SELECT age(%(since)s::text::xid)))
 
 -- horizon --
 SELECT pg_snapshot_xmin(pg_current_snapshot())::xid::text

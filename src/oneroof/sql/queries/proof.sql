@@ -192,6 +192,11 @@ SELECT max(p.candidate_key), count(*),
 FROM given AS g CROSS JOIN LATERAL public.gov_rules_evaluate(g.facts, NULL::text) AS e
 JOIN picked AS p ON p.candidate_key = g.keys[e.ordinal]
 
+-- items --
+-- Rows of a source of which a version failed and is not settled.
+SELECT count(DISTINCT t.key_mark) FROM public.governance_retry AS t
+WHERE t.state IN ('waiting', 'dead') AND split_part(t.source_name, '#', 1) = %(source)s
+
 -- classes --
 -- Classes of which something else is known now than what their members were judged by.
 SELECT n.class FROM public.gov_class_facts() AS n
