@@ -35,8 +35,8 @@ class Actor:
         values = sql.SQL(", ").join(map(sql.Literal, given.values()))
         self.admin.execute(
             sql.SQL(
-                "INSERT INTO gov_worker_cursor (worker_name, source_name, frontier_at, {})"
-                " VALUES (%s, %s, gov_now(), {})"
+                "INSERT INTO gov_worker_cursor (worker_name, source_name, frontier_at, updated_at, {})"
+                " VALUES (%s, %s, gov_now(), gov_now(), {})"
             ).format(names, values),
             (self.worker, self.source),
         )

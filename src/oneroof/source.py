@@ -91,8 +91,14 @@ def listing(connection: Connection) -> list[Source]:
     """Every source whose table is still there."""
     with transaction(connection, doing="listing sources", read_only=True):
         found = [Source(*row) for row in connection.execute(queries("source")["listing"])]
-    # A column that is no longer there has no type: whoever reads it is told so by the server, and nobody else is held up.
+    # A column that is no longer there has no type: whoever reads it hears so from the server, and nobody else does.
     return [replace(each, types={**dict.fromkeys(each.columns, "text"), **each.types}) for each in found]
+
+
+def lost(connection: Connection) -> list[str]:
+    """The names of sources whose table was dropped."""
+    with transaction(connection, doing="looking for lost sources", read_only=True):
+        return [str(name) for (name,) in connection.execute(queries("source")["lost"])]
 
 
 def find(connection: Connection, name: str) -> Source:
@@ -100,6 +106,8 @@ def find(connection: Connection, name: str) -> Source:
     for source in listing(connection):
         if source.source_name == name:
             return source
+    if name in lost(connection):
+        raise Refused(f"the table of source {name} is not there any more", hint=f"oneroof source remove {name}")
     raise Refused(f"there is no source {name}", hint="oneroof source list")
 
 
@@ -179,11 +187,13 @@ def _regclass(connection: Connection, source: Source) -> str:
         return str(one(connection, queries("source")["regclass"], {"table": name})[0])
 
 
-def remove(connection: Connection, name: str) -> Source:
-    """Forget a source and how far its workers were; its candidates stay until the audit has looked at them."""
-    source = find(connection, name)
+def remove(connection: Connection, name: str) -> Source | None:
+    """Forget a source and how far its workers were; its candidates stay until the audit has looked at them. None if
+    its table was gone before.
+    """
+    source = None if name in lost(connection) else find(connection, name)
     with transaction(connection, doing=f"removing the source {name}"):
-        if name not in _OWN.union(table.name for table in substrate.tables()):
+        if source is not None and name not in _OWN.union(table.name for table in substrate.tables()):
             for role in _READERS:
                 connection.execute(sql.SQL("REVOKE SELECT ON {} FROM {}").format(source.table, sql.Identifier(role)))
         connection.execute("SET LOCAL ROLE oneroof_owner")

@@ -201,6 +201,15 @@ def test_control_characters_from_the_data_never_reach_the_terminal(installed_dat
     as_json = command("approvals", "list", "--json", dsn=installed_database)
     assert "\x1b" not in as_json.out
     assert as_json.json[0]["reason"] == evil
+    with connect(installed_database) as admin:
+        admin.execute(
+            "INSERT INTO governance_candidate_state (candidate_key, ruleset_version, group_key, source_name,"
+            " source_key, source_version, facts_hash) VALUES (%s, 'none', 'g', 'birth_registry', '1', '3', 1)",
+            (evil,),
+        )
+    traced = command("trace", evil, dsn=installed_database)
+    assert traced.code == 0
+    assert not {"\x1b", "\x07", "\u202e"}.intersection(traced.out)
 
 
 def test_a_closed_pipe_is_quiet(installed_database: str) -> None:

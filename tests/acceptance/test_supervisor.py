@@ -182,7 +182,13 @@ def test_a_source_that_comes_is_taken_up_and_one_that_goes_is_let_go(dsn: str) -
         admin.execute("ALTER TABLE fourth RENAME COLUMN g TO f")
         eventually(lambda: number(admin, have) == 101, what="the mended source to be followed")
         eventually(lambda: number(admin, sick) == 0, what="its finding to be closed")
+        admin.execute("ALTER TABLE fourth RENAME COLUMN k TO l; INSERT INTO fourth VALUES (102, now(), 'y')")
+        eventually(lambda: number(admin, sick) > 0, what="a finding of the source without its key")
+        admin.execute("ALTER TABLE fourth RENAME COLUMN l TO k")
+        eventually(lambda: number(admin, have) == 102, what="the source to be followed by its key")
+        eventually(lambda: number(admin, sick) == 0, what="its finding to be closed again")
         admin.execute("DROP TABLE fourth")
+        eventually(lambda: number(admin, sick) == 1, what="a finding of the source that was dropped")
         admin.execute("INSERT INTO birth_registry (collection_name, entity_code, born_at) VALUES ('n', 'after', now())")
         after = "SELECT count(*) FROM governance_candidate_state WHERE candidate_key = 'n:after'"
         eventually(lambda: number(admin, after) == 1, what="the others to go on after a source was dropped")

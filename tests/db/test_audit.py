@@ -371,6 +371,29 @@ def test_what_was_held_and_is_back_was_never_gone(admin: Connection, tailed: Sou
     assert not [each for each in findings.listing(admin) if each.issue_type == "mass_vanishing"]
 
 
+def test_what_is_back_is_not_retired_with_the_others(
+    admin: Connection, tailed: Source, installed_database: str
+) -> None:
+    """Two people let 150 go, while 50 of them are there again and the audit has not looked since."""
+    admin.execute("CREATE TABLE aside AS SELECT * FROM src WHERE id <= 50")
+    admin.execute("DELETE FROM src WHERE id <= 150")
+    audit(admin, tailed)
+    judge(admin, tailed)
+    with (
+        connect(as_user(installed_database, "requester")) as asking,
+        connect(as_user(installed_database, "approver")) as deciding,
+    ):
+        approvals.decide(deciding, vanishing.request(asking, "src/born", reason="moved away"), "approved")
+    admin.execute("INSERT INTO src SELECT * FROM aside")
+    inventory.intake(admin, tailed)
+    assert audit(admin, tailed) == {"reborn": 50, "retired": 100}
+    judge(admin, tailed)
+    assert state(admin, 1)[:3] == state(admin, 200)[:3]
+    assert state(admin, 151)[0] != "retired"
+    assert state(admin, 150)[0] == "retired"
+    assert is_well(admin, tailed)
+
+
 def test_a_failed_row_is_left_to_its_item(admin: Connection, tailed: Source) -> None:
     """It is accounted by the item; where that is missing too, the audit makes one."""
     admin.execute("INSERT INTO src VALUES (1000, now(), %s)", (inventory.POISON,))

@@ -90,6 +90,20 @@ def test_two_owners_are_a_conflict(admin: Connection, operator: Connection) -> N
     assert one(admin, OPEN, ("owner_conflict", "birth_registry:customer_records")) == (1,)
 
 
+def test_what_is_said_of_one_object_is_a_finding_though_nothing_else_moves(
+    admin: Connection, operator: Connection
+) -> None:
+    """Two owners of one object, recorded when everything is judged and counted; then one of them goes."""
+    key = give_birth(admin)
+    judge_all(admin)
+    verdict = one(admin, STATE, (key,))[1]
+    lines = [f"object,{key},health,{office},,\n" for office in ("GOV-SIV", "GOV-DOT")]
+    owners.take(operator, f"{HEAD}{''.join(lines)}".encode(), form="csv")
+    judge_all(admin)
+    assert one(admin, STATE, (key,))[:2] == ("conflict", verdict)
+    assert one(admin, OPEN, ("owner_conflict", "birth_registry:customer_records")) == (1,)
+
+
 @pytest.mark.usefixtures("operator")
 def test_several_rows_of_one_object_are_a_duplicate(admin: Connection) -> None:
     """They collapse into the first; the others are noted as accounted by it (doc 31 §6)."""

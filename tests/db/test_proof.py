@@ -9,7 +9,7 @@ import pytest
 from psycopg import sql
 
 from bed import connect, silent
-from inventory import claim, intake, make, settle, sweep, until_idle
+from inventory import POISON, claim, intake, make, settle, sweep, until_idle
 from oneroof import findings, lease, proof, source, walk, witness
 from oneroof.db import Connection, one
 from oneroof.errors import Unavailable
@@ -288,6 +288,17 @@ def test_rows_that_failed_are_undecided(admin: Connection) -> None:
     assert (found.is_balanced, found.is_complete) == (True, False)
 
 
+def test_a_row_whose_last_change_failed_keeps_the_books_from_being_complete(admin: Connection, tailed: Source) -> None:
+    """Its candidate is there, and is that of the version before."""
+    admin.execute("UPDATE src SET status = %s WHERE id = 5", (POISON,))
+    intake(admin, tailed)
+    found = prove(admin)
+    assert (broken(found), of(found).rows.unapplied, of(found).failed) == ({}, 1, 0)
+    assert (found.is_balanced, found.is_complete) == (True, False)
+    admin.execute("UPDATE governance_retry SET state = 'resolved'")
+    assert of(prove(admin)).rows.unapplied == 0
+
+
 def test_what_vanished_is_named_and_a_tombstone_is_not(admin: Connection, tailed: Source) -> None:
     """A candidate without a row is undecided until the audit knows, and does not keep the books from balancing."""
     admin.execute("DELETE FROM src WHERE id IN (5, 6)")
@@ -299,7 +310,8 @@ def test_what_vanished_is_named_and_a_tombstone_is_not(admin: Connection, tailed
     assert (of(found).rows.vanished.names, of(found).rows.tombstones) == (["src:code 6"], 1)
     admin.execute("INSERT INTO src VALUES (5, now(), 'code 5', 'grown')")
     found = prove(admin)
-    assert (broken(found), of(found).rows.returned) == ({}, 1)
+    assert (broken(found), of(found).rows.returned.names) == ({}, ["src:code 5"])
+    assert not found.is_complete
 
 
 @pytest.mark.usefixtures("tailed")

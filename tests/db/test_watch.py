@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from bed import Bed, as_user, connect
+from bed import Bed, as_user, command, connect
 from liveness import WORKER, Actor
 from oneroof import findings, policy
 from oneroof.db import Connection, one, transaction
@@ -199,6 +199,33 @@ def test_a_cursor_that_is_gone_leaves_no_finding(admin: Connection, actor: Actor
     assert watch(admin).open == 3
     admin.execute("DELETE FROM gov_worker_cursor")
     assert watch(admin) == Seen(raised=[], cleared=[LAG, GAP], open=1)
+
+
+def test_whoever_was_sick_and_has_worked_since_is_well(admin: Connection, actor: Actor) -> None:
+    """Also if it was sick in a process that is no more."""
+    sick = f"cursor_source_error:{actor.executor}"
+    actor.at(1)
+    findings.raise_finding(admin, "cursor_source_error", subject=actor.executor, title="x", details={})
+    assert watch(admin) == Seen(raised=[], cleared=[], open=1)
+    actor.at(2)
+    actor.work("frontier_at = gov_now()")
+    assert watch(admin) == Seen(raised=[], cleared=[sick], open=0)
+
+
+def test_a_source_whose_table_was_dropped_is_a_finding(admin: Connection, installed_database: str) -> None:
+    """Until it is removed; nobody else says that it is there no more."""
+    admin.execute("CREATE TABLE short_lived (id int PRIMARY KEY)")
+    assert command("source", "add", "short_lived", "--key", "id", dsn=installed_database).code == 0
+    admin.execute("DROP TABLE short_lived")
+    lost = "cursor_source_error:source:short_lived"
+    assert lost in watch(admin).raised
+    checked = command("source", "check", "--json", dsn=installed_database)
+    assert (checked.code, "not there any more" in checked.json["short_lived"][0]) == (1, True)
+    assert "source remove short_lived" in command("source", "list", dsn=installed_database).err
+    assert command("source", "trust", "short_lived", "--reason", "x", dsn=installed_database).code == 3
+    assert command("source", "remove", "short_lived", dsn=installed_database).code == 0
+    assert watch(admin).cleared == [lost]
+    assert command("source", "check", dsn=installed_database).code == 0
 
 
 def test_watching_needs_the_workers_role(actor: Actor, installed_database: str) -> None:

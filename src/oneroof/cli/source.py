@@ -22,7 +22,10 @@ NAME = typer.Argument(help="The source, as `oneroof source list` names it.")
 def list_sources(ctx: typer.Context) -> None:
     """Every source, with the columns that play a part."""
     session: Session = ctx.obj
-    rows = sources.listing(session.connect_installed())
+    connection = session.connect_installed()
+    rows = sources.listing(connection)
+    for lost in sources.lost(connection):
+        session.say(f"the table of source {lost} is not there any more: oneroof source remove {lost}")
     _show(session, rows, rows)
 
 
@@ -72,8 +75,10 @@ def check(ctx: typer.Context, name: str | None = typer.Argument(None, help="Only
     """See whether every source still is what it was when it was added; exit 1 if not."""
     session: Session = ctx.obj
     connection = session.connect_installed()
-    chosen = sources.listing(connection) if name is None else [sources.find(connection, name)]
+    gone = [lost for lost in sources.lost(connection) if name in (None, lost)]
+    chosen = sources.listing(connection) if name is None else [] if gone else [sources.find(connection, name)]
     found = {source.source_name: sources.check(connection, source) for source in chosen}
+    found |= {lost: [f"its table is not there any more; oneroof source remove {lost}"] for lost in gone}
     cells = [(name, "; ".join(problems) or "well") for name, problems in found.items()]
     session.emit(found, lambda out: out.print(table(["source", "found"], cells)))
     if any(found.values()):
@@ -97,7 +102,7 @@ def trust(
 def remove(ctx: typer.Context, name: str = NAME) -> None:
     """Stop tailing a table. Its candidates stay until the audit has looked at them."""
     session: Session = ctx.obj
-    removed = sources.remove(session.connect_installed(), name)
+    removed = sources.remove(session.connect_installed(), name) or {"source_name": name}
     session.emit(removed, lambda out: out.print(f"{name} is no longer a source"))
 
 

@@ -36,6 +36,11 @@ JOIN pg_catalog.pg_class AS c ON c.oid = s.relation
 JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 ORDER BY s.added_at, s.source_name
 
+-- lost --
+-- Sources whose table is not there any more.
+SELECT s.source_name FROM public.governance_source AS s
+WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_class AS c WHERE c.oid = s.relation) ORDER BY s.source_name
+
 -- look_up --
 SELECT c.oid::int8, n.nspname::text, c.relname::text, c.relkind::text, c.relpersistence::text,
        c.relowner = 'oneroof_owner'::regrole,

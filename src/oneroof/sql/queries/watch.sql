@@ -22,11 +22,16 @@ wanted AS MATERIALIZED (
   UNION ALL
   SELECT 'handoff_dlq', subject, 'handoffs of ' || source_name || ' failed every attempt', '{}'::jsonb
   FROM workers WHERE dead > 0 AND worker_name = 'gov_handoff_intake'
+  UNION ALL
+  -- A table that was dropped takes its rows with it, and whoever follows it has nothing to say any more.
+  SELECT 'cursor_source_error', 'source:' || s.source_name, 'the table of source ' || s.source_name || ' is not there any more', '{}'::jsonb
+  FROM public.governance_source AS s WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_class AS c WHERE c.oid = s.relation)
 ),
 over AS MATERIALIZED (
   SELECT f.issue_type, substr(f.coalesce_key, length(f.issue_type) + 2) AS subject, f.last_seen_at
   FROM public.governance_finding AS f
   WHERE f.is_open AND f.issue_type IN ('cursor_silent_gap', 'cursor_lag', 'cursor_lease_conflict', 'cursor_dlq',
+                                       'cursor_source_error', 'cursor_watermark_regression',
                                        'backfill_batch_failed', 'backfill_dlq_overflow', 'handoff_dlq_overflow',
                                        'handoff_silent_gap', 'handoff_lag', 'handoff_dlq', 'group_invalidation_storm')
 ),
@@ -42,7 +47,12 @@ acts AS MATERIALIZED (
   LEFT JOIN public.governance_worker_policy AS p ON p.worker_name = split_part(o.subject, ':', 1)
   WHERE CASE
     WHEN o.issue_type IN ('cursor_silent_gap', 'cursor_lag', 'handoff_silent_gap', 'handoff_lag', 'handoff_dlq')
+         OR starts_with(o.subject, 'source:')
       THEN NOT EXISTS (SELECT FROM wanted AS w WHERE w.issue_type = o.issue_type AND w.subject = o.subject)
+    -- Whoever was sick, perhaps in another process, and has moved its cursor since is well.
+    WHEN o.issue_type IN ('cursor_source_error', 'cursor_watermark_regression')
+      THEN EXISTS (SELECT FROM public.gov_worker_cursor AS c
+                   WHERE c.worker_name || ':' || c.source_name = o.subject AND c.updated_at > o.last_seen_at)
     WHEN o.issue_type IN ('cursor_lease_conflict', 'group_invalidation_storm') THEN o.last_seen_at < (SELECT public.gov_now()) - interval '2 minutes'
     WHEN o.issue_type ~ '_overflow$' THEN r.dead <= coalesce(p.dlq_limit, 0)
     ELSE r.dead = 0
