@@ -18,6 +18,7 @@ from typing import Literal
 from oneroof import policy, watch
 from oneroof.db import Connection, one, queries, transaction
 from oneroof.guard import Guard, Load
+from oneroof.lease import Lease
 from oneroof.policy import Policy
 
 GATE = "governance.workers_enabled"
@@ -101,6 +102,10 @@ class Control:
     def free_at(self, worker: str) -> float:
         """When a worker may take more."""
         return self._free_at.get(worker, 0.0) if self.policies[worker].rows_per_second else 0.0
+
+    def ttl(self, worker: str, held: Lease) -> float:
+        """For how long a tick is good: as long as the lease says, or the policy, if that was changed since."""
+        return min(held.ttl, self.policies[worker].lease_ttl)
 
     def lead(self, source: str) -> None:
         """The intake of a source runs here: what there is to do for others comes from it."""

@@ -52,7 +52,9 @@ def judge(connection: Connection, source: Source, *, most: int = JUDGED) -> int:
 
 
 def refresh(connection: Connection) -> int:
-    """Look again at what classes inherit and at what is said of single objects; of how many it has changed."""
+    """Look again at what classes inherit, at what is said of single objects, and for classes without a registry; of how
+    many it has changed.
+    """
     return int(one(connection, queries("facts")["refresh"])[0])
 
 

@@ -143,7 +143,7 @@ class Lane:
     def _until_next(self) -> float:
         """Until somebody wants his turn, or a lease its tick."""
         wanted = [executor.not_before for executor in self.executors]
-        held = [(executor, executor.running.lease.ttl) for executor in self.executors if executor.running is not None]
+        held = [(e, self.control.ttl(e.duty.worker, e.running.lease)) for e in self.executors if e.running is not None]
         soonest = min([*wanted, *(executor.ticked + ttl / 3 for executor, ttl in held)], default=0.0) - time.monotonic()
         return min(max(soonest, 0.0 if self.executors else BUSY), QUIET)
 
@@ -172,9 +172,7 @@ class Lane:
         self._arranged = plan
 
     def _turns(self, connection: Connection, executor: Executor, activity: Callable[[], int]) -> None:
-        """One turn; in a run until idle as many as fit into a while, so that whoever has begun a pass ends it; no other
-        lease runs out meanwhile.
-        """
+        """One turn; in a run until idle as many as fit into a while, so that whoever has begun a pass ends it."""
         began = time.monotonic()
         if self._awaits_intake(executor, began):
             executor.not_before, executor.idle_at = began + ASIDE, None
@@ -374,7 +372,9 @@ class Lane:
     def _tick(self, connection: Connection, executor: Executor, *, status: str = "ok", at_once: bool = False) -> None:
         """Keep a lease alive that is not being worked on."""
         running, now = executor.running, time.monotonic()
-        if running is None or (not at_once and now - executor.ticked < running.lease.ttl / 3):
+        if running is None or (
+            not at_once and now - executor.ticked < self.control.ttl(executor.duty.worker, running.lease) / 3
+        ):
             return
         executor.ticked = now
         resting = "warn" if executor.trouble else status

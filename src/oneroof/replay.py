@@ -132,7 +132,8 @@ class Replay:
         given: dict[str, Any] = {
             **piece.parameters(),
             "since": self.since,
-            "started": self.since or "-infinity",
+            # What happened before it was registered was never handed off.
+            "started": here.metadata.get("started") or self.since or "-infinity",
             "cursor": here.cursor_id,
             "keep": batch.FORGET,
             "worker": self.worker,

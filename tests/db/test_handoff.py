@@ -226,9 +226,29 @@ def test_a_storm_is_one_finding_and_marks_are_never_more_than_groups(admin: Conn
     judging.check(admin)
 
 
+def test_a_change_log_is_followed_from_where_it_was_registered(admin: Connection) -> None:
+    """What was written before anybody looked for the first time is handed off; what was there before it was not."""
+    admin.execute(
+        "CREATE TABLE app_log (id int PRIMARY KEY, at timestamptz, kind text); CREATE INDEX ON app_log (at, id)"
+    )
+    admin.execute("INSERT INTO app_log VALUES (1, now(), 'before')")
+    source.add(admin, "app_log", key=["id"], kind=source.CHANGELOG, timestamp="at", of_class="kind")
+    admin.execute("UPDATE governance_source SET trusted_at = now() WHERE source_name = 'app_log'")
+    admin.execute(
+        "INSERT INTO governance_handoff_map (map_code, source_name, priority, change_kind, dirties, dimensions,"
+        """ description) VALUES ('app', 'app_log', 1, 'object_registered', 'class', '{"class": "@class"}', 'x')"""
+    )
+    admin.execute("INSERT INTO app_log VALUES (2, now(), 'between')")
+    take(admin, "app_log")
+    admin.execute("INSERT INTO app_log VALUES (3, now(), 'after')")
+    take(admin, "app_log")
+    assert [kind for _, kind, _ in admin.execute(WINDOWS)] == ["after", "between"]
+
+
 def test_what_has_no_address_is_poison_and_the_rest_goes_on(admin: Connection) -> None:
     """A ref or a group that is longer than an address: a dead letter, and no other row waits for it."""
     take(admin, "registry_changelog")
+    (before,) = one(admin, "SELECT events_seen FROM gov_worker_cursor WHERE source_name = 'registry_changelog'")
     admin.execute("UPDATE governance_worker_policy SET attempts = 1")
     admin.execute(
         "INSERT INTO registry_changelog (entity_type, entity_code, action)"
@@ -240,7 +260,7 @@ def test_what_has_no_address_is_poison_and_the_rest_goes_on(admin: Connection) -
     dead = "SELECT count(*) FROM governance_retry WHERE state = 'dead' AND source_name = 'registry_changelog'"
     assert one(admin, dead) == (2,)
     seen = "SELECT events_seen - (last_run_summary ->> 'own')::bigint FROM gov_worker_cursor WHERE source_name = %s"
-    assert one(admin, seen, ("registry_changelog",)) == (20,)
+    assert one(admin, seen, ("registry_changelog",)) == (before + 20,)
 
 
 def test_odd_times_of_changes_are_taken_and_none_is_lost(admin: Connection) -> None:

@@ -81,6 +81,42 @@ def test_a_class_whose_registry_is_not_there_fails_closed(admin: Connection) -> 
     assert one(admin, OPEN, ("backfill_inventory_gap", "birth_registry:axis")) == (0,)
 
 
+@pytest.mark.usefixtures("operator")
+def test_a_registry_that_is_not_there_is_a_gap_before_anything_is_born(admin: Connection) -> None:
+    """The estate's catalog has one; it closes when the registry is there, and is no other's while there are objects."""
+    give_birth(admin)
+    judge_all(admin)
+    assert one(admin, OPEN, ("backfill_inventory_gap", "meta_catalog:axis")) == (1,)
+    give_birth(admin, kind="axis")
+    judge_all(admin)
+    judge_all(admin)
+    assert one(admin, OPEN, ("backfill_inventory_gap", "meta_catalog:axis")) == (0,)
+    admin.execute(
+        'INSERT INTO meta_catalog SELECT (jsonb_populate_record(m, \'{"id": 9999, "code": "CAT-X",'
+        ' "entity_type": "x", "registry_collection": "x_registry"}\')).* FROM meta_catalog AS m LIMIT 1'
+    )
+    judge_all(admin)
+    assert one(admin, OPEN, ("backfill_inventory_gap", "meta_catalog:x")) == (1,)
+    admin.execute("CREATE TABLE x_registry (id int)")
+    judge_all(admin)
+    assert one(admin, OPEN, ("backfill_inventory_gap", "meta_catalog:x")) == (0,)
+
+
+def test_what_a_class_inherits_reaches_objects_of_which_more_is_known(admin: Connection, operator: Connection) -> None:
+    """Also when the class was marked by the change log before anybody looked at it."""
+    keys = [give_birth(admin), give_birth(admin, code="other")]
+    owners.take(operator, f"{HEAD}object,{keys[0]},health,GOV-SIV,,\n".encode(), form="csv")
+    judge_all(admin)
+    assert {one(admin, STATE, (key,))[1] for key in keys} == {"covered"}
+    admin.execute(
+        "UPDATE collection_registry SET coverage_status = 'BIRTH_DEFERRED_NEEDS_REVIEW',"
+        " coverage_scope_status = 'FUTURE_SCOPE' WHERE collection_name = 'customer_records'"
+    )
+    admin.execute("UPDATE governance_fact_set SET is_dirty = true")
+    judge_all(admin)
+    assert {one(admin, STATE, (key,))[1] for key in keys} == {"class_0"}
+
+
 def test_two_owners_are_a_conflict(admin: Connection, operator: Connection) -> None:
     key = give_birth(admin)
     lines = "".join(f"collection,customer_records,policy,{office},,\n" for office in ("GOV-SIV", "GOV-DOT"))

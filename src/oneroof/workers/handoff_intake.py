@@ -238,8 +238,8 @@ class HandoffIntake:
         return True
 
     def _start(self, here: Cursor, horizon: Horizon) -> Step:
-        """An inventory goes on from where its first sweep closed; a change log starts now, and a register when it has
-        been looked at once.
+        """An inventory goes on from where its first sweep closed; a change log starts where it was registered, and a
+        register when it has been looked at once.
         """
         if self.source.source_kind == REGISTER:
             return self._open(here, horizon, phase="seeding", full=True)
@@ -250,6 +250,11 @@ class HandoffIntake:
             if swept is None:
                 return NOTHING
             frontier, identity, leaves = swept
+        else:
+            (registered,) = one(self.connection, queries("cursor")["registered"], {"source": self.name})
+            # One of another cluster says nothing here.
+            if registered <= horizon.xid <= registered + FARTHEST:
+                frontier = registered
         cursor.start(self.connection, here, frontier=frontier, identity=identity, leaves=leaves)
         return MOVED
 

@@ -36,12 +36,7 @@ AS $$
                               'coverage_review_owner', c.coverage_review_owner::text) AS facts
     FROM public.collection_registry AS c WHERE c.collection_name IS NOT NULL ORDER BY c.collection_name::text COLLATE "default", c.id
   ), catalog AS MATERIALIZED (
-    SELECT m.entity_type::text COLLATE "default" AS class,
-           bool_and(NOT EXISTS (SELECT FROM pg_class AS r JOIN pg_namespace AS n ON n.oid = r.relnamespace
-                                WHERE r.relkind IN ('r', 'p', 'v', 'm', 'f')
-                                  AND (n.nspname = 'public' AND r.relname::text COLLATE "default" = m.registry_collection::text COLLATE "default"
-                                       OR n.nspname || '.' || r.relname = m.registry_collection::text COLLATE "default"))) AS is_missing
-    FROM public.meta_catalog AS m WHERE m.entity_type IS NOT NULL GROUP BY 1
+    SELECT k.class, k.is_missing FROM public.gov_catalog_classes() AS k
   ), excuse AS MATERIALIZED (
     SELECT e.level, e.subject, e.state FROM public.v_exception_effective AS e WHERE e.level <> 'object' AND e.state <> 'revoked'
   )

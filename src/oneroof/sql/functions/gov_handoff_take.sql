@@ -1,7 +1,8 @@
 -- Take changes of a change log or a register (doc 32 §5, steps 2 to 4): each is of the first kind whose predicate it meets, the class
 -- it is about is marked once, and what is to be told of it is added to its window, the latest change of which names it. One that is
--- read again adds only windows that are not there. A change that no kind fits is no handoff. p_rows are objects with row, class, ref,
--- system, actor, born, many, at, start and ends. Answers how many groups were marked.
+-- read again adds only windows that are not there; it marks like any other, which does no harm, and is part of no storm. A change that no
+-- kind fits is no handoff. p_rows are objects with row, class, ref, system, actor, born, many, at, start and ends. Answers how many groups
+-- were marked; of what is read again, how many windows were missing.
 CREATE OR REPLACE FUNCTION public.gov_handoff_take(p_source text, p_again boolean, p_rows jsonb) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -13,6 +14,7 @@ DECLARE
   v_trusted CONSTANT boolean := EXISTS (SELECT FROM public.governance_source AS s WHERE s.source_name = p_source AND s.trusted_at IS NOT NULL);
   v_rules public.governance_worker_policy;
   v_marked bigint;
+  v_added bigint;
   v_most bigint;
   v_group text;
 BEGIN
@@ -65,7 +67,8 @@ BEGIN
   ), marks AS (
     -- Of a source that nobody trusts the windows are kept, and nothing is marked until somebody does (doc 32 §7).
     INSERT INTO public.governance_group_mark AS k (class, dirty_reason, dirtied_at, occurred_at, changes, burst, burst_at)
-    SELECT DISTINCT ON (n.subject) n.subject, n.change_kind, v_now, n.at, sum(n.many) OVER w, sum(n.many) OVER w, date_trunc('minute', v_now)
+    SELECT DISTINCT ON (n.subject) n.subject, n.change_kind, v_now, n.at, sum(n.many) OVER w, CASE WHEN p_again THEN 0 ELSE sum(n.many) OVER w END,
+           date_trunc('minute', v_now)
     FROM named AS n WHERE v_trusted WINDOW w AS (PARTITION BY n.subject) ORDER BY n.subject, n.at DESC
     ON CONFLICT (class) DO UPDATE
     SET dirty = true, dirty_reason = CASE WHEN excluded.occurred_at >= k.occurred_at OR NOT k.dirty THEN excluded.dirty_reason ELSE k.dirty_reason END,
@@ -74,18 +77,19 @@ BEGIN
         burst = CASE WHEN k.burst_at = excluded.burst_at THEN k.burst ELSE 0 END + excluded.burst, burst_at = excluded.burst_at
     RETURNING k.class, k.burst
   )
-  SELECT count(*), max(k.burst), (array_agg(k.class ORDER BY k.burst DESC))[1] INTO v_marked, v_most, v_group FROM marks AS k;
+  SELECT count(*), max(k.burst), (array_agg(k.class ORDER BY k.burst DESC))[1], (SELECT count(*) FROM windows)
+  INTO v_marked, v_most, v_group, v_added FROM marks AS k;
   IF NOT v_trusted THEN
     PERFORM public.gov_finding_raise('input_untrusted_source'::text, ('handoff:' || p_source)::text,
       format('the handoffs of %s are kept and not acted on: nobody has declared it trusted', p_source)::text,
       jsonb_build_object('source', p_source));
   END IF;
-  IF v_most > v_rules.storm_changes OR public.gov_handoff_share() > v_rules.storm_share THEN
+  IF NOT p_again AND (v_most > v_rules.storm_changes OR public.gov_handoff_share() > v_rules.storm_share) THEN
     PERFORM public.gov_finding_raise('group_invalidation_storm'::text, ('gov_handoff_intake:' || p_source)::text,
       CASE WHEN v_most > v_rules.storm_changes THEN format('more than %s changes of %s in a minute', v_rules.storm_changes, left(v_group, 200))
            ELSE format('more than %s %% of all groups are dirty at once', round((v_rules.storm_share * 100)::numeric)) END::text,
       jsonb_build_object('source', p_source, 'storm_changes', v_rules.storm_changes, 'storm_share', v_rules.storm_share));
   END IF;
-  RETURN v_marked;
+  RETURN CASE WHEN p_again THEN v_added ELSE v_marked END;
 END
 $$;

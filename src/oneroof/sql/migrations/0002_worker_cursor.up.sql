@@ -18,8 +18,10 @@ CREATE TABLE public.governance_source (
   actor_column     name,
   trusted_at       timestamptz,
   added_at         timestamptz NOT NULL DEFAULT now(),
-  added_by         name NOT NULL DEFAULT session_user
+  added_by         name NOT NULL DEFAULT session_user,
+  added_horizon    xid8 NOT NULL DEFAULT pg_snapshot_xmin(pg_current_snapshot())
 );
+COMMENT ON COLUMN public.governance_source.added_horizon IS 'whoever was not finished when it was added wrote at or beyond it: a change log is followed from there';
 COMMENT ON COLUMN public.governance_source.own_column IS 'a row whose value begins with own_prefix was written by oneroof: counted, not acted on';
 COMMENT ON COLUMN public.governance_source.source_kind IS 'inventory: rows are objects; changelog: rows are changes; register: rows are changed in place, and every change counts';
 COMMENT ON COLUMN public.governance_source.actor_column IS 'who made a change, and in system_column by what system: the provenance of a handoff (doc 32 §7)';
@@ -123,7 +125,7 @@ VALUES
    'entity_code', 'governance_role', '{collection_name,status}',
    '{species_code,governance_role,status,certified,actor_ref,source_system}', NULL, NULL, 'source_system', 'actor_ref', now()),
   ('registry_changelog', 'public.registry_changelog', 'changelog', 'timestamp', '{id}', NULL, 'entity_type',
-   'entity_code', NULL, '{entity_type}', '{action,source_kind,migration_state}', 'entity_type', 'oneroof.', NULL, NULL, now()),
+   'entity_code', NULL, '{entity_type}', '{action,source_kind,migration_state}', 'entity_type', 'oneroof.', 'source_system', 'actor_ref', now()),
   ('event_outbox', 'public.event_outbox', 'changelog', 'occurred_at', '{id}', NULL, 'event_subject_table',
    'event_subject_ref', NULL, '{event_domain}', '{event_type}', 'source_system', 'oneroof', 'source_system', 'actor_ref', now());
 

@@ -84,8 +84,12 @@ SELECT greatest((SELECT max(o.row_xid) FROM public.governance_open_row AS o WHER
 
 -- start --
 UPDATE public.gov_worker_cursor SET frontier = %(frontier)s::xid8, frontier_at = public.gov_now(), cluster_identity = %(identity)s,
-  phase = 'incremental', metadata = metadata || %(metadata)s || jsonb_build_object('started', public.gov_now()::timestamp::text)
+  phase = 'incremental', metadata = metadata || %(metadata)s || jsonb_build_object('started', (
+    SELECT least(s.added_at, public.gov_now())::timestamp::text FROM public.governance_source AS s WHERE s.source_name = %(source)s))
 WHERE worker_name = %(worker)s AND source_name = %(source)s
+
+-- registered --
+SELECT s.added_horizon::text::bigint FROM public.governance_source AS s WHERE s.source_name = %(source)s
 
 -- swept --
 SELECT frontier::text::bigint, cluster_identity, metadata -> 'leaves' FROM public.gov_worker_cursor

@@ -27,7 +27,7 @@ SELECT EXISTS (SELECT FROM public.governance_fact_set AS f WHERE f.source_name =
   AND NOT EXISTS (SELECT FROM public.governance_class AS c WHERE c.source_name = f.source_name AND c.class = f.class))
 
 -- refresh --
-SELECT public.gov_classes_refresh() + public.gov_objects_refresh()
+SELECT public.gov_classes_refresh() + public.gov_objects_refresh() + public.gov_inventory_gaps()
 
 -- absorb --
 SELECT a.taken, a.remaining FROM public.gov_handoffs_absorb(%(most)s::bigint) AS a
