@@ -245,7 +245,8 @@ def test_a_change_log_is_followed_from_where_it_was_registered(admin: Connection
     assert [kind for _, kind, _ in admin.execute(WINDOWS)] == ["after", "between"]
 
 
-def test_what_has_no_address_is_poison_and_the_rest_goes_on(admin: Connection) -> None:
+@pytest.mark.parametrize("letter", ["x", "0"], ids=["names the window", "does not name it"])
+def test_what_has_no_address_is_poison_and_the_rest_goes_on(admin: Connection, letter: str) -> None:
     """A ref or a group that is longer than an address: a dead letter, and no other row waits for it."""
     take(admin, "registry_changelog")
     (before,) = one(admin, "SELECT events_seen FROM gov_worker_cursor WHERE source_name = 'registry_changelog'")
@@ -253,7 +254,8 @@ def test_what_has_no_address_is_poison_and_the_rest_goes_on(admin: Connection) -
     admin.execute(
         "INSERT INTO registry_changelog (entity_type, entity_code, action)"
         " SELECT CASE n WHEN 7 THEN repeat('g', 1000000) ELSE 't' END,"
-        " CASE n WHEN 3 THEN repeat('x', 5000) ELSE n::text END, 'certify' FROM generate_series(1, 20) AS n"
+        " CASE n WHEN 3 THEN repeat(%s, 5000) ELSE n::text END, 'certify' FROM generate_series(1, 20) AS n",
+        (letter,),
     )
     take(admin, "registry_changelog")
     assert one(admin, "SELECT changes FROM governance_handoff") == (18,)

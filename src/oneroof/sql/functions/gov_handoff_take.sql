@@ -56,7 +56,9 @@ BEGIN
       (source_name, change_kind, group_key, window_start, window_end, class, changes, is_again, occurred_at, ref, source_system, actor_ref)
     SELECT DISTINCT ON (n.change_kind, n.group_key, n.start) p_source, n.change_kind, n.group_key, n.start, n.ends, n.subject,
            sum(n.many) OVER (PARTITION BY n.change_kind, n.group_key, n.start), p_again, n.at, coalesce(n.ref, ''), n.system, n.actor
-    FROM named AS n WHERE n.start IS NOT NULL ORDER BY n.change_kind, n.group_key, n.start, n.at DESC, n.ref DESC
+    FROM named AS n WHERE n.start IS NOT NULL
+    -- One that cannot be an address comes first, so that it is refused whichever of them would name the window.
+    ORDER BY n.change_kind, n.group_key, n.start, coalesce(octet_length(n.ref) > 2000, false) DESC, n.at DESC, n.ref DESC
     ON CONFLICT (source_name, change_kind, group_key, window_start) DO UPDATE
     SET changes = h.changes + excluded.changes, occurred_at = greatest(h.occurred_at, excluded.occurred_at),
         ref = CASE WHEN excluded.occurred_at >= h.occurred_at THEN excluded.ref ELSE h.ref END,
