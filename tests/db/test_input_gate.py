@@ -141,6 +141,25 @@ def test_what_is_said_of_one_object_is_a_finding_though_nothing_else_moves(
 
 
 @pytest.mark.usefixtures("operator")
+def test_a_second_row_that_comes_later_is_a_duplicate_without_an_audit(admin: Connection) -> None:
+    """By the tail: of an object from before, and of one that came with it; told once, and a finding."""
+    births, keys = judging.births(admin), [give_birth(admin)]
+    judge_all(admin)
+    judging.intake(admin, births)
+    keys += [give_birth(admin, code="twins")]
+    for code in ("X-1", "twins"):
+        give_birth(admin, code=code, status="retired")
+    for _ in range(2):
+        judging.intake(admin, births)
+        judging.judge(admin, births)
+    assert [one(admin, STATE, (key,))[0] for key in keys] == ["duplicate", "duplicate"]
+    noted = "SELECT count(*) FROM governance_duplicate WHERE candidate_key = ANY (%s)"
+    assert one(admin, noted, (keys,)) == (2,)
+    assert one(admin, OPEN, ("input_duplicate", "birth_registry:customer_records")) == (1,)
+    judging.check(admin)
+
+
+@pytest.mark.usefixtures("operator")
 def test_several_rows_of_one_object_are_a_duplicate(admin: Connection) -> None:
     """They collapse into the first; the others are noted as accounted by it (doc 31 §6)."""
     key = give_birth(admin)

@@ -39,7 +39,21 @@ sets AS MATERIALIZED (
   LEFT JOIN LATERAL (SELECT s.* FROM public.governance_fact_set AS s
                      WHERE s.source_name = %(scope)s AND s.facts_hash = d.facts_hash AND NOT s.is_dirty LIMIT 1) AS f ON true
 ), written AS ({written}),
-asked AS MATERIALIZED (
+passed AS MATERIALIZED (
+  SELECT b.source_key, b.candidate_key FROM batch AS b
+  WHERE NOT b.own AND NOT %(again)s
+    AND NOT EXISTS (SELECT FROM written AS w WHERE w.candidate_key = b.candidate_key AND w.source_key = b.source_key)
+), noted AS (
+  -- A row that another row's candidate stands for, in this batch or from before (doc 31 §6); what is known to be gone stands for nobody.
+  INSERT INTO public.governance_duplicate (source_name, source_key, candidate_key, found_at)
+  SELECT %(scope)s, p.source_key, p.candidate_key, (SELECT public.gov_now()) FROM passed AS p
+  WHERE (EXISTS (SELECT FROM written AS w WHERE w.candidate_key = p.candidate_key)
+         OR (SELECT (k.source_name, k.source_key) <> (%(scope)s, p.source_key) FROM public.governance_candidate_state AS k
+             WHERE k.candidate_key = p.candidate_key LIMIT 1))
+    AND NOT EXISTS (SELECT FROM public.governance_object AS o WHERE o.candidate_key = p.candidate_key
+                    AND (o.facts @> '{{"state": {{"gone": true}}}}' OR o.facts @> '{{"state": {{"vanished": true}}}}'))
+  ON CONFLICT (source_name, source_key) DO UPDATE SET candidate_key = excluded.candidate_key
+), asked AS MATERIALIZED (
   SELECT d.facts_hash, d.born, {kind} AS class, {system} AS system, {actor} AS actor, g.group_key,
          public.gov_handoff_kind(%(scope)s::text, jsonb_object({names}::text[], g.parts), d.born) AS kind
   FROM (SELECT DISTINCT w.facts_hash, w.change_number = 1 AS born FROM written AS w) AS d
