@@ -48,12 +48,28 @@ FROM accounted AS a WHERE NOT EXISTS (SELECT FROM src AS s WHERE s.id::text = a.
 """
 
 
-def make(admin: Connection, *, indexed: bool = True, kind: str = source.INVENTORY, is_trusted: bool = True) -> Source:
-    """The table, empty, as a source that is trusted unless said."""
+def make(
+    admin: Connection,
+    *,
+    indexed: bool = True,
+    kind: str = source.INVENTORY,
+    is_trusted: bool = True,
+    births: bool | None = None,
+) -> Source:
+    """The table, empty, as a source that is trusted and, if its rows are objects, of births, unless said."""
     admin.execute(TABLE)
     if indexed:
         admin.execute(INDEX)
-    added = source.add(admin, "src", key=["id"], timestamp="at", ref="code", group_by=["status"], kind=kind)
+    added = source.add(
+        admin,
+        "src",
+        key=["id"],
+        timestamp="at",
+        ref="code",
+        group_by=["status"],
+        kind=kind,
+        births=kind == source.INVENTORY if births is None else births,
+    )
     if is_trusted:
         admin.execute("UPDATE governance_source SET trusted_at = now() WHERE source_name = 'src'")
     return added

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 from inventory import settle, until_idle
 from oneroof import lease, source
 from oneroof.db import Connection, one
@@ -68,15 +70,15 @@ def intake(connection: Connection, tailed: Source, *, batch: int = 500, quietly:
     lease.release(connection, held)
 
 
-def judge(connection: Connection, tailed: Source, *, batch: int = 500) -> None:
-    """The gate and the scan, until neither has anything left."""
+def judge(connection: Connection, *tailed: Source, batch: int = 500) -> None:
+    """The gate and the scan of these sources, until none has anything left."""
     for _ in range(10):
-        for worker in (input_gate.NAME, candidate_scan.NAME):
-            held = lease.claim(connection, f"{worker}:{tailed.source_name}", instance="test")
+        for each, worker in product(tailed, (input_gate.NAME, candidate_scan.NAME)):
+            held = lease.claim(connection, f"{worker}:{each.source_name}", instance="test")
             if worker == input_gate.NAME:
-                until_idle(InputGate(connection, tailed, held, batch=batch))
+                until_idle(InputGate(connection, each, held, batch=batch))
             else:
-                until_idle(CandidateScan(connection, tailed, held, batch=batch, at_once=True))
+                until_idle(CandidateScan(connection, each, held, batch=batch, at_once=True))
             lease.release(connection, held)
         if not one(connection, "SELECT EXISTS (SELECT FROM governance_candidate_state WHERE dirty)")[0]:
             return

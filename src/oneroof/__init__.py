@@ -23,7 +23,7 @@ Imports point one way; tests/unit/test_import_direction.py has the layers:
     errors model moment document ← config owner_lines certificate vocabulary ← db
       ← substrate embedded approvals channels exceptions findings lease owners policy retry width
       ← estate script events gates kinds people rules source vanishing
-      ← migrate columns cursor batch cases guard inbox matches watch
+      ← migrate columns cursor batch cases catalog guard inbox matches watch
       ← memory ← tail fingerprint handoff signals
       ← duty facts forgetting known lull reconcile streak strip ranges walk window worker control
       ← asking retries recount ← reckoning ← workers deriving ← executor ← lane ← supervisor status trace replay

@@ -23,6 +23,8 @@ NO_RULESET = "none"
 EVERY = sql.SQL("true")
 # An xid that no row has: versions below it are not remembered.
 FORGET = 2**62
+# What becomes of a candidate that a birth takes: whose it is, and the notes of both rows.
+TAKING = ("taken", "unnoted", "given_up")
 # How versions are remembered: each by itself, or what a transaction wrote from one row to another.
 ROWS, SPANS = "remembered", "spans"
 
@@ -77,6 +79,12 @@ def reseeding(rows: sql.Composed) -> sql.Composed:
 def noting_duplicates(rows: sql.Composed) -> sql.Composed:
     """Note the rows that another row's candidate stands for, after they were written."""
     return sql.SQL(queries("batch")["duplicates"]).format(rows=rows)
+
+
+def taking(rows: sql.Composed) -> sql.Composed:
+    """Give births the candidates of their objects, where a registry of the class had them before (doc 31 §7)."""
+    words = {name: sql.SQL(queries("batch")[name]) for name in TAKING}
+    return sql.SQL(queries("batch")["take"]).format(rows=rows, **words)
 
 
 def met(rows: sql.Composed) -> sql.Composed:
@@ -137,4 +145,5 @@ def _judged(rows: sql.Composed) -> sql.Composed:
 
 
 def _given(source: Source, parameters: dict[str, Any]) -> dict[str, Any]:
-    return {"scope": source.source_name, "table": source.table_name, "ruleset": NO_RULESET, **parameters}
+    who = {"scope": source.source_name, "table": source.table_name, "births": source.births}
+    return {**who, "ruleset": NO_RULESET, **parameters}

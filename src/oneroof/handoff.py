@@ -63,7 +63,8 @@ def _effects(source: Source, how: str) -> sql.Composable:
     if source.source_kind == INVENTORY:
         words = {name: sql.SQL(queries("handoff")[name]) for name in ("columns", "from")}
         written = text.format(upsert=sql.SQL(queries("batch")["upsert"]), **words)
-        return sql.SQL(queries("handoff")["object"]).format(written=written, **_words(source))
+        taking = {name: sql.SQL(queries("batch")[name]) for name in batch.TAKING}
+        return sql.SQL(queries("handoff")["object"]).format(written=written, **taking, **_words(source))
     return text.format(handed=_handed(source))
 
 

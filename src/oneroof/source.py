@@ -49,6 +49,7 @@ class Source:
     own_prefix: str | None = None
     system_column: str | None = None
     actor_column: str | None = None
+    births: bool = False
     is_trusted: bool = False
     in_index_order: bool = False
     key_is_unique: bool = False
@@ -124,6 +125,7 @@ def add(
     of_class: str | None = None,
     system: str | None = None,
     actor: str | None = None,
+    births: bool = False,
 ) -> Source:
     """Register a table, and let our readers SELECT from it. The same table again replaces what was said of it."""
     shape = _look_up(connection, table)
@@ -143,6 +145,7 @@ def add(
         types=shape.columns,
         system_column=system,
         actor_column=actor,
+        births=births,
     )
     for problem in _problems(wanted, shape):
         raise problem
@@ -164,6 +167,7 @@ def add(
                 "class": of_class,
                 "system": system,
                 "actor": actor,
+                "births": births,
             },
         )
     return find(connection, wanted.source_name)
@@ -267,3 +271,5 @@ def _problems(source: Source, shape: Shape) -> Iterator[Refused]:
         yield Refused(f"{dated} of {name} is {shape.columns[dated]}, not a timestamp or a date")
     if source.source_kind not in (INVENTORY, CHANGELOG, REGISTER):
         yield Refused(f"a source is an {INVENTORY}, a {CHANGELOG} or a {REGISTER}, not {source.source_kind!r}")
+    elif source.births and source.source_kind != INVENTORY:
+        yield Refused(f"{name} cannot hold births as a {source.source_kind}; only rows of an {INVENTORY} are objects")

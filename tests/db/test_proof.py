@@ -115,7 +115,7 @@ def test_doc31_9_2_no_duplicates(admin: Connection, tailed: Source) -> None:
 @pytest.mark.usefixtures("tailed")
 def test_doc31_9_2_a_row_is_not_noted_and_a_candidate(admin: Connection) -> None:
     """A note that another stands for a row which has a candidate of its own is one too many."""
-    admin.execute("INSERT INTO governance_duplicate VALUES ('src', '5', 'src:code 6', now())")
+    admin.execute("INSERT INTO governance_duplicate VALUES ('src', '5', 'src:code 6', now(), true)")
     assert broken(prove(admin)) == {"no_duplicates": ["src:code 5"]}
 
 

@@ -111,11 +111,11 @@ def test_a_finding_type_has_all_that_routing_needs(admin: Connection) -> None:
 @given(seed=st.integers(0, 2**32))
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 def test_an_unborn_object_never_has_a_finding(admin: Connection, seed: int) -> None:
-    """Birth before governance, whatever else is true of it (doc 31 §7)."""
+    """Birth before governance, whatever else is true of it (doc 31 §7), if it is there and trusted."""
     chance = random.Random(seed)
     facts = [random_facts(chance) for _ in range(50)]
     for each in facts:
-        each["state"]["born"] = False
+        each["state"] |= {"born": False, "trusted": True, "gone": False}
     for found in rules.evaluate(admin, facts, which="active"):
         assert (found.verdict, found.finding_types) == ("deferred_birth", [])
 

@@ -344,3 +344,28 @@ def test_what_is_forgotten_is_found_by_the_index_although_the_plan_was_made_when
     for index in ("governance_open_row_pkey", "governance_open_span_pkey"):
         assert any(f"Index Scan using {index}" in line for line in lines), lines
     assert not any("Seq Scan" in line for line in lines), lines
+
+
+@pytest.mark.parametrize(("what", "after"), [("judged", -(2**63)), ("objects", "")])
+def test_the_rules_are_asked_once_of_all_although_the_planner_expects_nothing(
+    connection: Connection, what: str, after: object
+) -> None:
+    """A deep proof judges sets of facts again: all in one call, and not all of them for each."""
+    with connection.transaction(force_rollback=True):
+        connection.execute(
+            "INSERT INTO governance_candidate_state (candidate_key, ruleset_version, group_key, source_name, source_key,"
+            " source_version, facts_hash) SELECT 'k' || n, 'none', 'g', 'birth_registry', n::text, '3', n"
+            " FROM generate_series(1, 50) AS n"
+        )
+        connection.execute(
+            "INSERT INTO governance_fact_set (source_name, facts_hash, group_key, class, grain, row_facts, is_dirty)"
+            " SELECT 'birth_registry', n, 'g', 'c', 'governed', '{}', false FROM generate_series(1, 50) AS n"
+        )
+        connection.execute(
+            "INSERT INTO governance_object (candidate_key, facts, is_dirty)"
+            " SELECT 'k' || n, '{}', false FROM generate_series(1, 50) AS n"
+        )
+        statement = sql.SQL(queries("proof")[what])
+        plan = explain(connection, statement, {"source": "birth_registry", "after": after, "most": 2_000})
+    (asked,) = (node for node in plan.nodes if node.get("Function Name") == "gov_rules_evaluate")
+    assert (asked["Actual Loops"], asked["Actual Rows"]) == (1, 50)

@@ -46,6 +46,7 @@ LAYERS = (
         "oneroof.cursor",
         "oneroof.batch",
         "oneroof.cases",
+        "oneroof.catalog",
         "oneroof.columns",
         "oneroof.guard",
         "oneroof.inbox",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from oneroof import kinds
+from oneroof import catalog, kinds
 from oneroof import source as sources
 from oneroof.cli.session import Session, table
 from oneroof.errors import Usage
@@ -32,8 +32,10 @@ def list_sources(ctx: typer.Context) -> None:
 @app.command()
 def add(
     ctx: typer.Context,
-    table_name: str = typer.Argument(metavar="TABLE", help='A table as SQL names it: births, app.births, "Odd Name".'),
-    key: str = typer.Option(..., help="The column or columns that make a row unique, with commas."),
+    table_name: str | None = typer.Argument(
+        None, metavar="TABLE", help='A table as SQL names it: births, app.births, "Odd Name".'
+    ),
+    key: str | None = typer.Option(None, help="The column or columns that make a row unique, with commas."),
     timestamp: str | None = typer.Option(None, help="The column a row is dated by, if it has one."),
     ref: str | None = typer.Option(None, help="The column that names the object; the key unless said."),
     group_by: str = typer.Option("", help="Columns that a change of an object dirties together, with commas."),
@@ -44,13 +46,25 @@ def add(
     ),
     system: str | None = typer.Option(None, help="The column that names the system a row came from."),
     actor: str | None = typer.Option(None, help="The column that names who wrote a row."),
+    births: bool = typer.Option(False, "--births", help="Its rows are births themselves, as those of birth_registry."),
+    from_catalog: bool = typer.Option(
+        False, "--catalog", help="Instead of a table: every registry that meta_catalog names and that is not tailed."
+    ),
 ) -> None:
     """Tail one more table. Needs the right to grant SELECT on it; nothing in it is altered.
 
     The rows of an inventory are objects, those of a changelog are changes, and those of a register are changed in
     place: when one is no longer what it was, that is a change. `oneroof source map` says what follows from changes.
+    An object that no source of births has is not born yet, and its verdict is deferred.
     """
     session: Session = ctx.obj
+    if from_catalog:
+        if table_name is not None or key is not None:
+            raise Usage("--catalog stands instead of a TABLE and its --key")
+        _add_registries(session)
+        return
+    if table_name is None or key is None:
+        raise Usage("a TABLE and its --key are needed, or --catalog")
     added = sources.add(
         session.connect_installed(),
         table_name,
@@ -63,11 +77,20 @@ def add(
         of_class=of_class,
         system=system,
         actor=actor,
+        births=births,
     )
     _show(session, added, [added])
     if not added.key_is_unique:
         key = ", ".join(added.key_columns)
         session.say(f"no unique index of {added.source_name} is on ({key}): rows that share a key are taken for one")
+
+
+def _add_registries(session: Session) -> None:
+    found = catalog.register(session.connect_installed())
+    cells = [(each.registry, each.added, each.reason, len(each.classes)) for each in found]
+    session.emit(found, lambda out: out.print(table(["registry", "added", "left out, since", "classes"], cells)))
+    if any(each.added for each in found):
+        session.say("what was added counts when two people trust it: oneroof source trust NAME --reason …")
 
 
 @app.command()

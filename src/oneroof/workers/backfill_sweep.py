@@ -278,6 +278,8 @@ class BackfillSweep:
 
     def _upsert(self, covered: Range | strip.Piece, given: dict[str, Any], *, some: Some | None = None) -> int:
         written = self._put("reseed", covered, given, batch.reseeding, some=some)
+        if self.source.births:
+            written += self._put("take", covered, given, batch.taking, some=some)
         self._put("duplicates", covered, given, batch.noting_duplicates, some=some)
         return written
 

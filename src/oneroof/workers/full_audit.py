@@ -299,8 +299,9 @@ class FullAudit:
         self._unnote(what["noted"] + what["drifted"] + what["reborn"] + what["missing"])
         doubtful = what["duplicates"] + what["reborn"] + what["missing"]
         if doubtful:
-            noting = batch.noting_duplicates(tail.item_rows(self.source)).as_bytes(None)
-            batch.put(self.connection, self.source, noting, {"keys": doubtful})
+            for does in (batch.taking, batch.noting_duplicates):
+                statement = does(tail.item_rows(self.source)).as_bytes(None)
+                batch.put(self.connection, self.source, statement, {"keys": doubtful})
         counts = {name: len(keys) for name, keys in what.items()}
         again = len(rows) == self.batch
         return Done({"tid": piece.first} if again else piece.then(), counts)

@@ -22,6 +22,8 @@ AS $$
     GROUP BY n.source_name, n.class
   ), someone AS MATERIALIZED (
     SELECT EXISTS (SELECT FROM public.v_active_ownership) AS is_known
+  ), birth AS MATERIALIZED (
+    SELECT EXISTS (SELECT FROM public.governance_source AS b WHERE b.births) AS is_known
   ), stranger AS MATERIALIZED (
     SELECT o.level, o.subject, count(*) AS many
     FROM public.governance_object_ownership AS o
@@ -47,8 +49,9 @@ AS $$
     'owners', '{"policy": 0, "health": 0, "execution": 0, "render": 0, "approval": 0, "audit": 0, "conflict": false}'::jsonb
               || coalesce(o.facts, '{}'::jsonb) || jsonb_build_object('known', someone.is_known, 'unknown', coalesce(u.many, 0)),
     'exception', coalesce(x.state, 'none'),
-    'state', jsonb_build_object('trusted', t.trusted_at IS NOT NULL))
-  FROM wanted AS w CROSS JOIN someone
+    -- A birth has the candidate of its object, whoever had it before: what is another source's is not born.
+    'state', jsonb_build_object('trusted', t.trusted_at IS NOT NULL, 'born', coalesce(t.births, true) OR NOT birth.is_known))
+  FROM wanted AS w CROSS JOIN someone CROSS JOIN birth
   LEFT JOIN public.governance_source AS t ON t.source_name = w.source_name
   LEFT JOIN collection AS c ON c.class = w.class
   LEFT JOIN catalog AS k ON k.class = w.class

@@ -13,7 +13,7 @@ AS $$
   ), excuse AS (
     SELECT e.subject, e.state FROM public.v_exception_effective AS e WHERE e.level = 'object' AND e.state <> 'revoked'
   ), double AS (
-    SELECT DISTINCT d.candidate_key AS subject FROM public.governance_duplicate AS d
+    SELECT DISTINCT d.candidate_key AS subject FROM public.governance_duplicate AS d WHERE d.is_double
   ), wanted AS MATERIALIZED (
     SELECT subject AS candidate_key,
            jsonb_strip_nulls(jsonb_build_object('owners', o.facts, 'exception', e.state, 'duplicate', CASE WHEN d IS NOT NULL THEN true END)) AS facts

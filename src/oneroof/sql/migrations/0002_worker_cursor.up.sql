@@ -16,6 +16,7 @@ CREATE TABLE public.governance_source (
   own_prefix       text,
   system_column    name,
   actor_column     name,
+  births           boolean NOT NULL DEFAULT false CHECK (NOT births OR source_kind = 'inventory'),
   trusted_at       timestamptz,
   added_at         timestamptz NOT NULL DEFAULT now(),
   added_by         name NOT NULL DEFAULT session_user,
@@ -25,6 +26,7 @@ COMMENT ON COLUMN public.governance_source.added_horizon IS 'whoever was not fin
 COMMENT ON COLUMN public.governance_source.own_column IS 'a row whose value begins with own_prefix was written by oneroof: counted, not acted on';
 COMMENT ON COLUMN public.governance_source.source_kind IS 'inventory: rows are objects; changelog: rows are changes; register: rows are changed in place, and every change counts';
 COMMENT ON COLUMN public.governance_source.actor_column IS 'who made a change, and in system_column by what system: the provenance of a handoff (doc 32 §7)';
+COMMENT ON COLUMN public.governance_source.births IS 'its rows are births: an object that no such source has is not born yet (doc 31 §7)';
 COMMENT ON COLUMN public.governance_source.trusted_at IS 'since when its rows count: of others nothing is said until two people have vouched';
 COMMENT ON TABLE public.governance_source IS 'the tables that are tailed; adding a source is adding a row, never code';
 
@@ -119,15 +121,15 @@ CREATE INDEX governance_candidate_state_stale ON public.governance_candidate_sta
 -- The three of doc 39 §39.2; a fourth needs no code.
 INSERT INTO public.governance_source
   (source_name, relation, source_kind, timestamp_column, key_columns, address_column, class_column, ref_column, grain_column,
-   group_columns, fact_columns, own_column, own_prefix, system_column, actor_column, trusted_at)
+   group_columns, fact_columns, own_column, own_prefix, system_column, actor_column, births, trusted_at)
 VALUES
   ('birth_registry', 'public.birth_registry', 'inventory', 'born_at', '{id}', 'canonical_address', 'collection_name',
    'entity_code', 'governance_role', '{collection_name,status}',
-   '{species_code,governance_role,status,certified,actor_ref,source_system}', NULL, NULL, 'source_system', 'actor_ref', now()),
+   '{species_code,governance_role,status,certified,actor_ref,source_system}', NULL, NULL, 'source_system', 'actor_ref', true, now()),
   ('registry_changelog', 'public.registry_changelog', 'changelog', 'timestamp', '{id}', NULL, 'entity_type',
-   'entity_code', NULL, '{entity_type}', '{action,source_kind,migration_state}', 'entity_type', 'oneroof.', 'source_system', 'actor_ref', now()),
+   'entity_code', NULL, '{entity_type}', '{action,source_kind,migration_state}', 'entity_type', 'oneroof.', 'source_system', 'actor_ref', false, now()),
   ('event_outbox', 'public.event_outbox', 'changelog', 'occurred_at', '{id}', NULL, 'event_subject_table',
-   'event_subject_ref', NULL, '{event_domain}', '{event_type}', 'source_system', 'oneroof', 'source_system', 'actor_ref', now());
+   'event_subject_ref', NULL, '{event_domain}', '{event_type}', 'source_system', 'oneroof', 'source_system', 'actor_ref', false, now());
 
 CREATE TABLE public.governance_lease (
   executor_name text PRIMARY KEY

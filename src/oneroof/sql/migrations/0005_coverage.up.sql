@@ -73,10 +73,13 @@ CREATE TABLE public.governance_duplicate (
   source_key    text NOT NULL,
   candidate_key text NOT NULL,
   found_at      timestamptz NOT NULL,
+  is_double     boolean NOT NULL,
   PRIMARY KEY (source_name, source_key)
 );
 COMMENT ON TABLE public.governance_duplicate IS 'source rows that are accounted by the candidate that another row has made';
+COMMENT ON COLUMN public.governance_duplicate.is_double IS 'one object twice in registries of one kind; the row of a class registry beside that of a birth is none';
 CREATE INDEX governance_duplicate_candidate ON public.governance_duplicate (candidate_key);
+CREATE INDEX governance_duplicate_double ON public.governance_duplicate (candidate_key) WHERE is_double;
 
 -- The books: moved in the transaction that moves a verdict. Writers take different shards, so that none waits for another.
 CREATE TABLE public.governance_ledger (

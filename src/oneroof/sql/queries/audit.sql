@@ -268,7 +268,7 @@ WHERE d.source_name = %(scope)s AND d.source_key > %(after)s ORDER BY d.source_k
 SELECT d.source_key FROM public.governance_duplicate AS d WHERE d.source_name = %(scope)s AND d.source_key = ANY (%(keys)s::text[])
 
 -- tear --
--- A note is right as long as its row is there, and another row's candidate stands for it.
+-- A note is right as long as its row is there, and another row's candidate stands for it; a birth's stands for itself.
 DELETE FROM public.governance_duplicate AS d
 WHERE d.source_name = %(scope)s AND d.source_key = ANY (%(keys)s::text[])
   AND NOT EXISTS (
@@ -276,7 +276,9 @@ WHERE d.source_name = %(scope)s AND d.source_key = ANY (%(keys)s::text[])
     JOIN public.governance_candidate_state AS c ON c.candidate_key = r.candidate_key
     LEFT JOIN public.governance_object AS o ON o.candidate_key = c.candidate_key
     WHERE r.source_key = d.source_key AND r.candidate_key = d.candidate_key AND NOT ({buried})
-      AND (c.source_name, c.source_key) <> (%(scope)s::text, r.source_key))
+      AND (c.source_name, c.source_key) <> (%(scope)s::text, r.source_key)
+      AND (c.source_name = %(scope)s::text OR EXISTS (SELECT FROM public.governance_source AS s WHERE s.source_name = c.source_name AND s.births)
+           OR NOT EXISTS (SELECT FROM public.governance_source AS s WHERE s.source_name = %(scope)s::text AND s.births)))
 
 -- unnote --
 DELETE FROM public.governance_duplicate AS d WHERE d.source_name = %(scope)s AND d.source_key = ANY (%(keys)s::text[])

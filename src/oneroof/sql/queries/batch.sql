@@ -42,12 +42,44 @@ ORDER BY candidate_key, ts, place
 
 -- duplicates --
 -- After a batch: its rows whose key another row has. Each is looked up: a join would read all candidates.
-INSERT INTO public.governance_duplicate (source_name, source_key, candidate_key, found_at)
-SELECT %(scope)s, b.source_key, b.candidate_key, public.gov_now()
+INSERT INTO public.governance_duplicate (source_name, source_key, candidate_key, found_at, is_double)
+SELECT %(scope)s, b.source_key, b.candidate_key, public.gov_now(),
+       %(births)s = EXISTS (SELECT FROM public.governance_source AS s WHERE s.source_name = c.source_name AND s.births)
 FROM ({rows}) AS b
 CROSS JOIN LATERAL (SELECT k.source_name, k.source_key FROM public.governance_candidate_state AS k WHERE k.candidate_key = b.candidate_key LIMIT 1) AS c
 WHERE NOT b.own AND (c.source_name, c.source_key) <> (%(scope)s, b.source_key)
-ON CONFLICT (source_name, source_key) DO UPDATE SET candidate_key = excluded.candidate_key
+ON CONFLICT (source_name, source_key) DO UPDATE SET candidate_key = excluded.candidate_key, is_double = excluded.is_double
+
+-- take --
+-- Births whose objects were known from a registry of their class alone, and were not born: their candidates are the births' from now on.
+WITH heir AS MATERIALIZED (
+  SELECT DISTINCT ON (b.candidate_key) b.*, c.source_name AS held_by, c.source_key AS held_key
+  FROM ({rows}) AS b
+  CROSS JOIN LATERAL (SELECT k.source_name, k.source_key FROM public.governance_candidate_state AS k WHERE k.candidate_key = b.candidate_key LIMIT 1) AS c
+  WHERE %(births)s AND NOT b.own AND c.source_name <> %(scope)s
+    AND NOT EXISTS (SELECT FROM public.governance_source AS s WHERE s.source_name = c.source_name AND s.births)
+  ORDER BY b.candidate_key, b.ts, b.place
+), taken AS ({taken}), unnoted AS ({unnoted}), noted AS (
+  INSERT INTO public.governance_duplicate (source_name, source_key, candidate_key, found_at, is_double) {given_up}
+  ON CONFLICT (source_name, source_key) DO UPDATE SET candidate_key = excluded.candidate_key, is_double = excluded.is_double
+)
+SELECT t.candidate_key, t.source_key FROM taken AS t
+
+-- taken --
+UPDATE public.governance_candidate_state AS c
+SET source_name = %(scope)s, source_key = h.source_key, source_version = h.source_version, group_key = h.group_key, facts_hash = h.facts_hash,
+    grain = h.grain, change_number = c.change_number + 1, input_quality_state = 'pending', dirty = true, dirty_reason = 'source_row_changed',
+    dirtied_at = (SELECT public.gov_now()), updated_at = (SELECT public.gov_now()),
+    source_snapshot_ref = (SELECT max(s.snapshot_ref)::text FROM public.governance_snapshot AS s WHERE s.source_name = %(scope)s)
+FROM heir AS h
+WHERE c.candidate_key = h.candidate_key AND (c.source_name, c.source_key) = (h.held_by, h.held_key)
+RETURNING c.candidate_key, c.source_key, c.change_number, c.group_key, c.facts_hash, h.held_by, h.held_key
+
+-- unnoted --
+DELETE FROM public.governance_duplicate AS d USING taken AS t WHERE d.source_name = %(scope)s AND d.source_key = t.source_key
+
+-- given_up --
+SELECT t.held_by, t.held_key, t.candidate_key, (SELECT public.gov_now()), false FROM taken AS t
 
 -- upsert --
 -- One whose new facts were judged before has its verdict at once; another keeps the one it has and is dirty.

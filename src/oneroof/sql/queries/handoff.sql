@@ -43,20 +43,43 @@ passed AS MATERIALIZED (
   SELECT b.source_key, b.candidate_key FROM batch AS b
   WHERE NOT b.own AND NOT %(again)s
     AND NOT EXISTS (SELECT FROM written AS w WHERE w.candidate_key = b.candidate_key AND w.source_key = b.source_key)
-), noted AS (
-  -- A row that another row's candidate stands for, in this batch or from before (doc 31 §6); what is known to be gone stands for nobody.
-  INSERT INTO public.governance_duplicate (source_name, source_key, candidate_key, found_at)
-  SELECT %(scope)s, p.source_key, p.candidate_key, (SELECT public.gov_now()) FROM passed AS p
-  WHERE (EXISTS (SELECT FROM written AS w WHERE w.candidate_key = p.candidate_key)
-         OR (SELECT (k.source_name, k.source_key) <> (%(scope)s, p.source_key) FROM public.governance_candidate_state AS k
-             WHERE k.candidate_key = p.candidate_key LIMIT 1))
-    AND NOT EXISTS (SELECT FROM public.governance_object AS o WHERE o.candidate_key = p.candidate_key
+), met AS MATERIALIZED (
+  -- A row that another row's candidate stands for, in this batch or from before (doc 31 §6), and whether one of both is a birth.
+  SELECT p.source_key, p.candidate_key, k.source_name AS held_by, k.source_key AS held_key,
+         k.source_name <> %(scope)s
+         AND %(births)s <> EXISTS (SELECT FROM public.governance_source AS s WHERE s.source_name = k.source_name AND s.births) AS is_apart
+  FROM passed AS p
+  LEFT JOIN LATERAL (SELECT c.source_name, c.source_key FROM public.governance_candidate_state AS c
+                     WHERE c.candidate_key = p.candidate_key LIMIT 1) AS k ON true
+  WHERE (k.source_name, k.source_key) <> (%(scope)s, p.source_key)
+     OR EXISTS (SELECT FROM written AS w WHERE w.candidate_key = p.candidate_key)
+), heir AS MATERIALIZED (
+  SELECT DISTINCT ON (b.candidate_key) b.*, m.held_by, m.held_key
+  FROM met AS m JOIN batch AS b ON b.source_key = m.source_key AND b.candidate_key = m.candidate_key
+  WHERE %(births)s AND m.is_apart ORDER BY b.candidate_key, b.ts, b.place
+), taken AS ({taken}), unnoted AS ({unnoted}), noted AS (
+  INSERT INTO public.governance_duplicate (source_name, source_key, candidate_key, found_at, is_double)
+  SELECT %(scope)s, m.source_key, m.candidate_key, (SELECT public.gov_now()), m.is_apart IS NOT TRUE FROM met AS m
+  WHERE NOT EXISTS (SELECT FROM taken AS t WHERE t.candidate_key = m.candidate_key AND t.source_key = m.source_key)
+    -- What is known to be gone stands for nobody.
+    AND NOT EXISTS (SELECT FROM public.governance_object AS o WHERE o.candidate_key = m.candidate_key
                     AND (o.facts @> '{{"state": {{"gone": true}}}}' OR o.facts @> '{{"state": {{"vanished": true}}}}'))
-  ON CONFLICT (source_name, source_key) DO UPDATE SET candidate_key = excluded.candidate_key
+  UNION ALL {given_up}
+  ON CONFLICT (source_name, source_key) DO UPDATE SET candidate_key = excluded.candidate_key, is_double = excluded.is_double
+  RETURNING source_name, source_key, candidate_key, is_double, xmax = 0 AS is_new
+), handed AS MATERIALIZED (
+  SELECT w.candidate_key, w.source_key, w.change_number, w.facts_hash, w.change_number = 1 AS born, true AS is_put FROM written AS w
+  UNION ALL
+  SELECT t.candidate_key, t.source_key, t.change_number, t.facts_hash, true, true FROM taken AS t
+  UNION ALL
+  -- What was born before is registered now.
+  SELECT b.candidate_key, b.source_key, 1, b.facts_hash, true, false
+  FROM noted AS n JOIN batch AS b ON b.source_key = n.source_key AND b.candidate_key = n.candidate_key
+  WHERE n.is_new AND NOT n.is_double AND n.source_name = %(scope)s AND NOT %(births)s
 ), asked AS MATERIALIZED (
   SELECT d.facts_hash, d.born, {kind} AS class, {system} AS system, {actor} AS actor, g.group_key,
          public.gov_handoff_kind(%(scope)s::text, jsonb_object({names}::text[], g.parts), d.born) AS kind
-  FROM (SELECT DISTINCT w.facts_hash, w.change_number = 1 AS born FROM written AS w) AS d
+  FROM (SELECT DISTINCT h.facts_hash, h.born FROM handed AS h) AS d
   JOIN sets AS g ON g.facts_hash = d.facts_hash
 ), kinds AS MATERIALIZED (
   SELECT n.*, row_number() OVER () AS place FROM asked AS n WHERE n.kind IS NOT NULL
@@ -69,10 +92,10 @@ passed AS MATERIALIZED (
   CROSS JOIN (SELECT array_agg(k.place) AS places, array_agg(w.source_key) AS keys, array_agg(w.change_number) AS numbers,
                      array_agg(w.candidate_key) AS refs,
                      array_agg(CASE WHEN b.believed THEN b.ts::timestamptz ELSE (SELECT public.gov_now()) END) AS times
-              FROM written AS w JOIN batch AS b ON b.source_key = w.source_key AND b.candidate_key = w.candidate_key
-              JOIN kinds AS k ON k.facts_hash = w.facts_hash AND k.born = (w.change_number = 1)) AS r
+              FROM handed AS w JOIN batch AS b ON b.source_key = w.source_key AND b.candidate_key = w.candidate_key
+              JOIN kinds AS k ON k.facts_hash = w.facts_hash AND k.born = w.born) AS r
   WHERE r.keys IS NOT NULL
-), put AS (SELECT w.change_number = 1 AS born FROM written AS w)
+), put AS (SELECT h.born FROM handed AS h WHERE h.is_put)
 
 -- changelog --
 put AS (SELECT false AS born FROM generate_series(1, (SELECT public.gov_handoff_take(%(scope)s::text, %(again)s::boolean, ({handed})))))

@@ -156,7 +156,7 @@ FROM (
 ) AS p
 
 -- judged --
--- Fact sets behind a hash, judged again under the active ruleset: those that come out otherwise.
+-- Fact sets behind a hash, judged again under the active ruleset, all at once whatever the planner expects: those that come out otherwise.
 WITH picked AS MATERIALIZED (
   SELECT f.*, public.gov_facts_of(f.source_name, f.class, f.grain, f.row_facts, k.facts, NULL::jsonb) AS facts
   FROM public.governance_fact_set AS f
@@ -164,13 +164,14 @@ WITH picked AS MATERIALIZED (
   WHERE f.source_name = %(source)s AND f.facts_hash > %(after)s AND NOT f.is_dirty ORDER BY f.facts_hash LIMIT %(most)s
 ), given AS MATERIALIZED (
   SELECT array_agg(p.facts_hash ORDER BY p.facts_hash) AS hashes, array_agg(p.facts ORDER BY p.facts_hash) AS facts FROM picked AS p
+), evaluated AS MATERIALIZED (
+  SELECT g.hashes[e.ordinal] AS facts_hash, e.* FROM given AS g CROSS JOIN LATERAL public.gov_rules_evaluate(g.facts, NULL::text) AS e
 )
 SELECT max(p.facts_hash), count(*),
        array_agg(p.facts_hash) FILTER (
          WHERE (p.verdict, p.undecided_reason, p.rule_code, p.input_state, p.input_rule, p.finding_types, p.stale_after)
                IS DISTINCT FROM (e.verdict, e.undecided_reason, e.rule_code, e.input_state, e.input_rule, e.finding_types, e.stale_after))
-FROM given AS g CROSS JOIN LATERAL public.gov_rules_evaluate(g.facts, NULL::text) AS e
-JOIN picked AS p ON p.facts_hash = g.hashes[e.ordinal]
+FROM evaluated AS e JOIN picked AS p ON p.facts_hash = e.facts_hash
 
 -- objects --
 -- The same of what is known of single objects.
@@ -184,13 +185,14 @@ WITH picked AS MATERIALIZED (
   WHERE o.candidate_key > %(after)s AND c.source_name = %(source)s AND NOT o.is_dirty ORDER BY o.candidate_key LIMIT %(most)s
 ), given AS MATERIALIZED (
   SELECT array_agg(p.candidate_key ORDER BY p.candidate_key) AS keys, array_agg(p.whole ORDER BY p.candidate_key) AS facts FROM picked AS p
+), evaluated AS MATERIALIZED (
+  SELECT g.keys[e.ordinal] AS candidate_key, e.* FROM given AS g CROSS JOIN LATERAL public.gov_rules_evaluate(g.facts, NULL::text) AS e
 )
 SELECT max(p.candidate_key), count(*),
        array_agg(p.candidate_key) FILTER (
          WHERE (p.verdict, p.undecided_reason, p.rule_code, p.input_state, p.input_rule, p.finding_types, p.stale_after)
                IS DISTINCT FROM (e.verdict, e.undecided_reason, e.rule_code, e.input_state, e.input_rule, e.finding_types, e.stale_after))
-FROM given AS g CROSS JOIN LATERAL public.gov_rules_evaluate(g.facts, NULL::text) AS e
-JOIN picked AS p ON p.candidate_key = g.keys[e.ordinal]
+FROM evaluated AS e JOIN picked AS p ON p.candidate_key = e.candidate_key
 
 -- items --
 -- Rows of a source of which a version failed and is not settled.

@@ -11,7 +11,7 @@ SELECT s.source_name, n.nspname::text, c.relname::text, s.source_kind, s.timesta
        s.group_columns::text[], s.fact_columns::text[],
        (SELECT jsonb_object_agg(a.attname, format_type(a.atttypid, NULL)) FROM pg_catalog.pg_attribute AS a
         WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
-       s.own_column::text, s.own_prefix, s.system_column::text, s.actor_column::text, s.trusted_at IS NOT NULL,
+       s.own_column::text, s.own_prefix, s.system_column::text, s.actor_column::text, s.births, s.trusted_at IS NOT NULL,
        -- Whether a btree index gives the rows in the order of (timestamp, key).
        EXISTS (SELECT FROM pg_catalog.pg_index AS i
                JOIN pg_catalog.pg_class AS x ON x.oid = i.indexrelid
@@ -55,14 +55,14 @@ WHERE c.oid = %(relation)s::oid
 -- add --
 INSERT INTO public.governance_source
   (source_name, relation, source_kind, timestamp_column, key_columns, ref_column, group_columns, fact_columns, class_column, system_column,
-   actor_column)
+   actor_column, births)
 VALUES (%(name)s, %(relation)s::oid::regclass, %(kind)s, %(timestamp)s, %(key)s, %(ref)s, %(group)s, %(facts)s, %(class)s, %(system)s,
-        %(actor)s)
+        %(actor)s, %(births)s)
 ON CONFLICT (source_name) DO UPDATE
 SET relation = excluded.relation, source_kind = excluded.source_kind, timestamp_column = excluded.timestamp_column,
     key_columns = excluded.key_columns, ref_column = excluded.ref_column, group_columns = excluded.group_columns,
     fact_columns = excluded.fact_columns, class_column = excluded.class_column, system_column = excluded.system_column,
-    actor_column = excluded.actor_column
+    actor_column = excluded.actor_column, births = excluded.births
 
 -- forget_cursors --
 DELETE FROM public.gov_worker_cursor WHERE source_name = %(name)s OR source_name LIKE %(name)s || '#%%'
