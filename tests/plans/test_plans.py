@@ -353,8 +353,8 @@ def test_the_rules_are_asked_once_of_all_although_the_planner_expects_nothing(
     """A deep proof judges sets of facts again: all in one call, and not all of them for each."""
     with connection.transaction(force_rollback=True):
         connection.execute(
-            "INSERT INTO governance_candidate_state (candidate_key, ruleset_version, group_key, source_name, source_key,"
-            " source_version, facts_hash) SELECT 'k' || n, 'none', 'g', 'birth_registry', n::text, '3', n"
+            "INSERT INTO governance_candidate_state (candidate_key, ruleset_version, group_key, source_name, source_key"
+            ", source_version, facts_hash) SELECT 'k' || n, 'none', 'g', 'birth_registry', n::text, '3', n"
             " FROM generate_series(1, 50) AS n"
         )
         connection.execute(
