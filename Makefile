@@ -22,7 +22,7 @@ $(STAMP): requirements.txt pyproject.toml
 demo: $(STAMP) ## an embedded PostgreSQL, a simulated estate of a million objects, oneroof on top
 	$(BIN)/oneroof demo $(ARGS)
 
-test: $(STAMP) ## every test, on every PostgreSQL found; on older ones with its first case
+test: $(STAMP) ## every test on the newest PostgreSQL, those of SQL also on an older one
 	$(BIN)/python -m pytest -n 3 --dist worksteal --pg all $(ARGS)
 
 fast: $(STAMP) ## the tests to run while editing, in under a minute, on PostgreSQL 18

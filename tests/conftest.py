@@ -6,7 +6,9 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
@@ -77,8 +79,14 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         shutil.rmtree(home, ignore_errors=True)
 
 
+@cache
+def found_majors() -> list[int]:
+    """Asked once: every answer runs each PostgreSQL of the machine."""
+    return [binaries.major for binaries in find_binaries()]
+
+
 def majors(config: pytest.Config) -> list[int]:
-    found = [binaries.major for binaries in find_binaries()]
+    found = found_majors()
     match str(config.getoption("--pg")):
         case "newest":
             return found[:1]
@@ -118,24 +126,30 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def leave_to_soak(config: pytest.Config, items: list[pytest.Item]) -> list[pytest.Item]:
-    """What is run every time: on the newest PostgreSQL everything; on older ones the first case of each test, and
-    nothing that is about commands or steps rather than the server.
+    """What is run every time: on the newest PostgreSQL everything; the first case of each test also on one of the older
+    ones, unless it is about commands or steps rather than the server; an installation on all of them.
     """
-    newest, first = max(majors(config), default=0), set()
+    found = majors(config)
+    newest, older, first = max(found, default=0), found[1:], set()
     chosen = []
     for item in items:
         parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
         major = parameters.get("bed", parameters.get("lone_bed", newest))
-        kind = (item.nodeid.split("[")[0], major)
-        if item.get_closest_marker("soak") or (major != newest and (kind in first or is_newest_only(item))):
+        test = item.nodeid.split("[")[0]
+        if item.get_closest_marker("soak"):
             continue
-        first.add(kind)
+        if major != newest and ((test, major) in first or not is_for(item, test, major, older)):
+            continue
+        first.add((test, major))
         chosen.append(item)
     return chosen
 
 
-def is_newest_only(item: pytest.Item) -> bool:
-    return item.get_closest_marker("newest") is not None
+def is_for(item: pytest.Item, test: str, major: int, older: list[int]) -> bool:
+    """Whether a test is run on this older version: always the same one, and each has its share."""
+    if item.get_closest_marker("newest"):
+        return False
+    return test.startswith("tests/migration") or older[crc32(test.encode()) % len(older)] == major
 
 
 @pytest.fixture(scope="session")

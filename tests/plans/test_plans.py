@@ -28,7 +28,8 @@ from oneroof.workers import handoff_intake
 BIRTHS = 200_000
 UNDATED_BIRTHS = 4_000
 BATCH = 1_000
-WHO = {"worker": handoff_intake.NAME, "source": "birth_registry", "cursor": 1, "keep": 0, "beyond": 0, "again": False}
+WHO = {"worker": handoff_intake.NAME, "source": "birth_registry", "cursor": 1, "keep": 0, "beyond": 0}
+WHO |= {"births": True, "again": False}
 ALL = Bounds(frontier=None, horizon=None)
 FILL = f"""
   INSERT INTO birth_registry (id, collection_name, entity_code, born_at)
