@@ -28,7 +28,7 @@ from oneroof.workers import handoff_intake
 BIRTHS = 200_000
 UNDATED_BIRTHS = 4_000
 BATCH = 1_000
-WHO = {"worker": handoff_intake.NAME, "source": "birth_registry", "cursor": 1, "keep": 0, "beyond": 0}
+WHO: dict[str, Any] = {"worker": handoff_intake.NAME, "source": "birth_registry", "cursor": 1, "keep": 0, "beyond": 0}
 WHO |= {"births": True, "again": False}
 ALL = Bounds(frontier=None, horizon=None)
 FILL = f"""
