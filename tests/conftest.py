@@ -138,7 +138,7 @@ def leave_to_soak(config: pytest.Config, items: list[pytest.Item]) -> list[pytes
         test = item.nodeid.split("[")[0]
         if item.get_closest_marker("soak"):
             continue
-        if major != newest and ((test, major) in first or not is_for(item, test, major, older)):
+        if major != newest and ((test, major) in first or not is_for(item, test, int(str(major)), older)):
             continue
         first.add((test, major))
         chosen.append(item)
