@@ -80,6 +80,8 @@ class Difference:
     changes: list[Change]
     detectors_added: int
     detectors_removed: int
+    axes_added: int
+    axes_removed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,12 +164,12 @@ def difference(connection: Connection) -> Difference:
     """The working copy against the active ruleset."""
     with transaction(connection, doing="comparing rules", read_only=True):
         working_version, active_version = one(connection, queries("rules")["versions"])
-        added, removed = one(connection, queries("rules")["detectors"])
+        detectors, axes = (one(connection, queries("rules")["host"], {"part": part}) for part in ("detectors", "axes"))
         with connection.cursor(row_factory=class_row(Rule)) as cursor:
             # A disabled rule is not part of a ruleset, so switching one off is taking it away.
             working = [rule for rule in cursor.execute(queries("rules")["working"]) if rule.enabled]
             active = cursor.execute(queries("rules")["active"]).fetchall()
-    return Difference(working_version, active_version, compare(active, working), added, removed)
+    return Difference(working_version, active_version, compare(active, working), *detectors, *axes)
 
 
 def compare(active: Iterable[Rule], working: Iterable[Rule]) -> list[Change]:

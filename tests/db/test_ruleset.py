@@ -86,6 +86,7 @@ def test_an_installation_plants_the_file_letter_for_letter(admin: Connection) ->
     assert audit(admin) == []
     found = rules.difference(admin)
     assert (found.changes, found.detectors_added, found.detectors_removed) == ([], 0, 0)
+    assert (found.axes_added, found.axes_removed) == (0, 0)
 
 
 def test_an_upgrade_leaves_the_rules_of_the_host_alone(admin: Connection, logins: Logins, tmp_path: Path) -> None:
@@ -152,6 +153,19 @@ def test_a_detector_of_the_host_is_part_of_the_version(admin: Connection) -> Non
     found = rules.difference(admin)
     assert found.working_version != found.active_version
     assert (found.changes, found.detectors_added, found.detectors_removed) == ([], 2, 1)
+
+
+def test_an_axis_of_the_host_is_part_of_the_version(admin: Connection, installed_database: str) -> None:
+    """Doc 31 §5; when a row was written is not."""
+    first = version(admin)
+    admin.execute("UPDATE pivot_definitions SET updated_at = now()")
+    assert version(admin) == first
+    admin.execute("UPDATE pivot_definitions SET group_spec = '{}' WHERE code = 'PVT-001'")
+    admin.execute("INSERT INTO pivot_definitions (code, name, group_spec) VALUES ('PVT-900', 'new', '{}')")
+    assert version(admin) != first
+    found = rules.difference(admin)
+    assert (found.detectors_added, found.axes_added, found.axes_removed) == (0, 2, 1)
+    assert "pivot_definitions" in command("rules", "diff", dsn=installed_database).out
 
 
 def test_a_disabled_rule_is_in_the_file_and_not_in_the_version(admin: Connection, tmp_path: Path) -> None:

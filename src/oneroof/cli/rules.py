@@ -90,13 +90,16 @@ def export(ctx: typer.Context, file: Path = typer.Argument(help="A file that doe
 
 @app.command()
 def diff(ctx: typer.Context) -> None:
-    """What an activation would change: rules added, removed and changed, field by field, and the host's detectors."""
+    """What an activation would change: rules, field by field, and the host's detectors and axes."""
     session: Session = ctx.obj
     found = rules.difference(session.connect_installed())
     cells = [(c.rule_code, c.change, c.field, _brief(c.active), _brief(c.working)) for c in found.changes]
-    if found.detectors_added or found.detectors_removed:
-        told = f"{found.detectors_added} new or changed, {found.detectors_removed} gone or changed"
-        cells.append(("measurement_registry", "changed", "detectors", "", told))
+    for registry, part, added, removed in (
+        ("measurement_registry", "detectors", found.detectors_added, found.detectors_removed),
+        ("pivot_definitions", "axes", found.axes_added, found.axes_removed),
+    ):
+        if added or removed:
+            cells.append((registry, "changed", part, "", f"{added} new or changed, {removed} gone or changed"))
     session.emit(
         found,
         lambda out: out.print(

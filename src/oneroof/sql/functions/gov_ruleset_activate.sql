@@ -12,7 +12,7 @@ BEGIN
   LOCK TABLE public.governance_ruleset IN SHARE ROW EXCLUSIVE MODE;
   now_content := public.gov_ruleset_content();
   IF encode(sha256(convert_to(now_content::text, 'UTF8')), 'hex') <> p_version THEN
-    PERFORM public.gov_refuse('the rules or the detectors were changed meanwhile'::text, 'request it again'::text);
+    PERFORM public.gov_refuse('the rules, the detectors or the axes were changed meanwhile'::text, 'request it again'::text);
   END IF;
   UPDATE public.governance_ruleset SET retired_at = at WHERE retired_at IS NULL AND ruleset_version <> p_version;
   INSERT INTO public.governance_ruleset AS s

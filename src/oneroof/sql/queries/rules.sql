@@ -17,11 +17,11 @@ SELECT public.gov_rules_import(%(rules)s::jsonb)
 -- versions --
 SELECT public.gov_ruleset_version(), public.gov_ruleset_active()
 
--- detectors --
--- How many detectors of the host differ between the active ruleset and now.
-SELECT count(*) FILTER (WHERE old.detector IS NULL) AS added, count(*) FILTER (WHERE new.detector IS NULL) AS removed
-FROM (SELECT jsonb_array_elements(content -> 'detectors') AS detector FROM public.governance_ruleset WHERE retired_at IS NULL) AS old
-FULL JOIN (SELECT jsonb_array_elements(public.gov_ruleset_content() -> 'detectors') AS detector) AS new ON new.detector::text = old.detector::text
+-- host --
+-- How many detectors or axes of the host differ between the active ruleset and now.
+SELECT count(*) FILTER (WHERE old.said IS NULL) AS added, count(*) FILTER (WHERE new.said IS NULL) AS removed
+FROM (SELECT jsonb_array_elements(content -> %(part)s::text) AS said FROM public.governance_ruleset WHERE retired_at IS NULL) AS old
+FULL JOIN (SELECT jsonb_array_elements(public.gov_ruleset_content() -> %(part)s::text) AS said) AS new ON new.said::text = old.said::text
 
 -- example --
 SELECT public.gov_facts_example()
