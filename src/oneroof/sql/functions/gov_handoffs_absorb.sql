@@ -23,7 +23,8 @@ BEGIN
   )
   SELECT coalesce(array_agg(d.class), '{}') INTO v_classes FROM done AS d;
   IF v_classes <> '{}' THEN
-    UPDATE public.governance_fact_set AS f SET is_dirty = true WHERE f.class = ANY (v_classes) AND NOT f.is_dirty;
+    -- Also what is dirty already: somebody may be judging it at this moment by what was known before, and has to be waited for.
+    UPDATE public.governance_fact_set AS f SET is_dirty = true WHERE f.class = ANY (v_classes);
   END IF;
   taken := cardinality(v_classes);
   remaining := CASE WHEN v_limit IS NULL THEN 0 ELSE (SELECT count(*) FROM public.governance_group_mark AS k WHERE k.dirty) END;
