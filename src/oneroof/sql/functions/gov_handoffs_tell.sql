@@ -54,14 +54,15 @@ BEGIN
   SELECT count(*) AS windows, a.* INTO d
   FROM numbered AS n CROSS JOIN (
     SELECT array_agg(f.change_kind) AS kinds, array_agg(f.key) AS keys, array_agg(f.number) AS numbers, array_agg(f.ref) AS refs,
-           array_agg(f.class || ':' || f.ref) AS addresses, array_agg(nullif(f.class, '*')) AS classes, array_agg(f.group_key) AS groups,
+           -- What all inherit is no class, and what names none has none: such a change is addressed by its table.
+           array_agg(nullif(nullif(f.class, '*'), '')) AS classes, array_agg(f.group_key) AS groups,
            array_agg(f.source_system) AS systems, array_agg(f.actor_ref) AS actors, array_agg(f.occurred_at) AS times,
            array_agg(f.many::bigint) AS many
     FROM (SELECT * FROM numbered AS l WHERE l.place = 1 ORDER BY l.occurred_at, l.change_kind, l.group_key) AS f) AS a
-  GROUP BY a.kinds, a.keys, a.numbers, a.refs, a.addresses, a.classes, a.groups, a.systems, a.actors, a.times, a.many;
+  GROUP BY a.kinds, a.keys, a.numbers, a.refs, a.classes, a.groups, a.systems, a.actors, a.times, a.many;
   v_told := coalesce(d.windows, 0);
   IF v_told > 0 THEN
-    PERFORM FROM public.gov_handoff_emit(p_source, v_table, d.kinds, d.keys, d.numbers, d.refs, d.addresses, d.classes, d.groups,
+    PERFORM FROM public.gov_handoff_emit(p_source, v_table, d.kinds, d.keys, d.numbers, d.refs, NULL::text[], d.classes, d.groups,
                                          d.systems, d.actors, d.times, d.many);
   END IF;
   -- What was told long ago is forgotten; that it was told is not.
