@@ -1,12 +1,14 @@
-"""Births that are told of, and the signals that tell."""
+"""Births that are told of, the signals that tell, and a replay of both."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import judging
+from oneroof import source
 from oneroof.db import Connection
 from oneroof.lease import claim, executor_name, release
+from oneroof.replay import Replay, Replayed, moment
 from oneroof.workers import handoff_intake
 from oneroof.workers.handoff_intake import HandoffIntake
 
@@ -41,3 +43,13 @@ def hand_off(admin: Connection) -> None:
     while intake.windows_closed < 2:
         intake.run_once()
     release(admin, held)
+
+
+def again(admin: Connection, worker: str, name: str, *, since: str = "start", dry: bool = False) -> Replayed:
+    tailed = source.find(admin, name)
+    held = claim(admin, executor_name(worker, name), instance="replay")
+    try:
+        replay = Replay(admin, worker, tailed, held, since=moment(admin, tailed, since), is_dry=dry)
+        return replay.run(lambda _done, _total, _what: None)
+    finally:
+        release(admin, held)

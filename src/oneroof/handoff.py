@@ -78,6 +78,7 @@ def _handed(source: Source) -> sql.Composed:
         born=sql.SQL("d.change_number = 1" if is_register else "true"),
         moment=sql.SQL("(SELECT public.gov_now())" if is_register else "w.at"),
         changed=sql.SQL(changed),
+        timely=sql.SQL(queries("handoff")["timely"] if is_register else "true"),
         type=sql.SQL("timestamptz" if dated is None else source.types[dated]),
     )
 

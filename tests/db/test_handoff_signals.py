@@ -15,10 +15,9 @@ from oneroof.control import LONGEST, PRESSED, Control
 from oneroof.db import Connection, one
 from oneroof.errors import Usage
 from oneroof.lease import claim, executor_name, release
-from oneroof.replay import Replay, Replayed, moment
 from oneroof.watch import watch
 from oneroof.workers import backfill_sweep, handoff_intake
-from telling import bear, hand_off, signals, swept
+from telling import again, bear, hand_off, signals, swept
 
 BORN = "governance.handoff.object_born"
 GATE = "governance.workers_enabled"
@@ -28,16 +27,6 @@ HELD = (
 )
 LOG = "INSERT INTO registry_changelog (entity_type, entity_code, action, timestamp) VALUES ('t', %s, 'certify', {})"
 NOW = LOG.format("now() AT TIME ZONE 'UTC'")
-
-
-def again(admin: Connection, worker: str, name: str, *, since: str = "start", dry: bool = False) -> Replayed:
-    tailed = source.find(admin, name)
-    held = claim(admin, executor_name(worker, name), instance="replay")
-    try:
-        replay = Replay(admin, worker, tailed, held, since=moment(admin, tailed, since), is_dry=dry)
-        return replay.run(lambda _done, _total, _what: None)
-    finally:
-        release(admin, held)
 
 
 def effects(admin: Connection) -> tuple[Any, ...]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inventory
 import judging
 from logins import Logins
-from oneroof import source
-from oneroof.db import Connection
+from oneroof import findings, source
+from oneroof.db import Connection, one
+from oneroof.workers import handoff_intake
+from telling import again, bear, swept
 
 ADDRESSES = (
     "SELECT event_subject_table, event_subject_ref, canonical_address, safe_payload ? 'collection_name'"
@@ -39,3 +42,62 @@ def test_a_change_without_a_class_is_addressed_by_its_table(logins: Logins) -> N
         ("app_log", "2", "app_log:2", False),
         ("pivot_definitions", "new", "pivot_definitions:new", False),
     ]
+
+
+TIMES = "SELECT event_subject_ref, occurred_at, safe_payload ->> 'occurred_at' FROM event_outbox"
+TIMES += " WHERE event_stream = 'governance.handoff' ORDER BY created_at, id"
+
+
+def test_a_change_of_an_object_carries_the_time_of_the_change_and_not_of_its_birth(logins: Logins) -> None:
+    """Doc 32 §6: order per object by occurred_at. Born last year and changed today is changed today; births keep their
+    own time; nothing of it makes a replay speak or an audit suspicious.
+    """
+    admin = logins.admin
+    logins.activate("governance.handoff.*")
+    swept(admin)
+    bear(admin, 1, 1)
+    admin.execute("UPDATE birth_registry SET born_at = born_at - interval '300 days' WHERE entity_code = 'T-1'")
+    judging.intake(admin, judging.births(admin))
+    (before,) = one(admin, "SELECT clock_timestamp()")
+    admin.execute("UPDATE birth_registry SET status = 'retired' WHERE entity_code = 'T-1'")
+    judging.intake(admin, judging.births(admin))
+    (born, _), (changed, said) = [(at, said) for _, at, said in admin.execute(TIMES)]
+    assert (born,) == one(admin, "SELECT born_at FROM birth_registry WHERE entity_code = 'T-1'")
+    assert before < changed <= one(admin, "SELECT clock_timestamp()")[0]
+    assert one(admin, "SELECT %s::timestamptz", (said,)) == (changed,)
+    assert again(admin, handoff_intake.NAME, "birth_registry").signals == 0
+    judging.audit(admin, judging.births(admin))
+    assert [each for each in findings.listing(admin) if each.issue_type == "direct_write"] == []
+
+
+def test_a_row_that_says_when_it_was_changed_is_believed(logins: Logins) -> None:
+    """A timestamp that is newer than what was known of the object is the time of its change; any other is not."""
+    admin = logins.admin
+    logins.activate("governance.handoff.*")
+    tailed = inventory.make(admin)
+    admin.execute("INSERT INTO src VALUES (1, now() - interval '1 day', 'a')")
+    inventory.sweep(admin, tailed)
+    inventory.intake(admin, tailed)
+    (at,) = one(admin, "UPDATE src SET at = clock_timestamp(), status = 'x' RETURNING at")
+    inventory.intake(admin, tailed)
+    admin.execute("UPDATE src SET status = 'y'")
+    inventory.intake(admin, tailed)
+    (_, first, _), (_, second, _) = admin.execute(TIMES)
+    assert first == at < second
+
+
+def test_a_change_of_a_register_carries_the_time_of_the_change(logins: Logins) -> None:
+    """What was asked for long ago and is ratified today changes today."""
+    admin = logins.admin
+    logins.activate("governance.handoff.*")
+    admin.execute(
+        "INSERT INTO governance_exception (level, subject, reason, valid_from, requested_by, requested_at)"
+        " VALUES ('collection', 'contracts', 'why', now(), 'requester', now() - interval '90 days')"
+    )
+    take(admin, "governance_exception")
+    (before,) = one(admin, "SELECT clock_timestamp()")
+    admin.execute("UPDATE governance_exception SET reason = 'another'")
+    take(admin, "governance_exception")
+    ((_, at, _),) = admin.execute(TIMES)
+    assert at > before
+    assert one(admin, "SELECT occurred_at > %s FROM governance_group_mark", (before,)) == (True,)

@@ -91,7 +91,11 @@ passed AS MATERIALIZED (
                array_agg(k.actor ORDER BY k.place) AS actors FROM kinds AS k) AS s
   CROSS JOIN (SELECT array_agg(k.place) AS places, array_agg(w.source_key) AS keys, array_agg(w.change_number) AS numbers,
                      array_agg(w.candidate_key) AS refs,
-                     array_agg(CASE WHEN b.believed THEN b.ts::timestamptz ELSE (SELECT public.gov_now()) END) AS times
+                     -- A row that changed may say when it was born, and not when it changed: newer than what was known of it, as this
+                     -- statement finds it, or it is the time when it was seen (doc 32 §6: order by occurred_at).
+                     array_agg(CASE WHEN b.believed AND (w.born OR b.ts::timestamptz > (
+                                       SELECT k.updated_at FROM public.governance_candidate_state AS k WHERE k.candidate_key = w.candidate_key))
+                                     THEN b.ts::timestamptz ELSE (SELECT public.gov_now()) END) AS times
               FROM handed AS w JOIN batch AS b ON b.source_key = w.source_key AND b.candidate_key = w.candidate_key
               JOIN kinds AS k ON k.facts_hash = w.facts_hash AND k.born = w.born) AS r
   WHERE r.keys IS NOT NULL
@@ -127,11 +131,16 @@ SELECT jsonb_agg(jsonb_build_object(
   'many', g.many, 'at', g.at, 'start', g.start, 'ends', g.start + g.length))
 FROM (SELECT b.parts, b.ref, {born} AS born, count(*) AS many, max(w.at) AS at,
              CASE WHEN b.believed OR NOT %(again)s THEN date_bin(p.coalesce_window, {moment}, 'epoch') END AS start, p.coalesce_window AS length
-      FROM batch AS b CROSS JOIN LATERAL (SELECT CASE WHEN b.believed THEN b.ts::timestamptz ELSE (SELECT public.gov_now()) END AS at) AS w
+      FROM batch AS b {changed}
+      CROSS JOIN LATERAL (SELECT CASE WHEN b.believed AND {timely} THEN b.ts::timestamptz ELSE (SELECT public.gov_now()) END AS at) AS w
       CROSS JOIN (SELECT y.coalesce_window FROM public.governance_worker_policy AS y WHERE y.worker_name = 'gov_handoff_intake') AS p
-      {changed}
       WHERE NOT b.own AND (NOT %(again)s OR NOT b.believed OR b.ts >= %(started)s::text::{type})
       GROUP BY 1, 2, 3, 6, 7) AS g
+
+-- timely --
+-- Of a register: a row that was there when it was last looked at has changed since.
+(d.change_number = 1 OR b.ts::timestamptz > (SELECT c.passed_at FROM public.gov_worker_cursor AS c
+                                             WHERE c.worker_name = 'gov_handoff_intake' AND c.source_name = %(scope)s))
 
 -- tell_objects --
 SELECT public.gov_untold_tell(%(source)s::text, %(most)s::bigint, %(wait)s::boolean)
