@@ -13,10 +13,12 @@ from psycopg import sql
 from oneroof import batch
 from oneroof.batch import EVERY, ROWS
 from oneroof.columns import part_names
-from oneroof.db import Connection, one, queries
+from oneroof.db import Connection, one, queries, transaction
 from oneroof.source import INVENTORY, REGISTER, Source
 
 BORN, SEEN = "born", "seen"
+# Which windows to tell: those that are over, all, or those that have waited too long for a reader to come to an end.
+OVER, ALL, WAITING = "over", "all", "waiting"
 # No row counts.
 NOTHING = sql.SQL("false")
 
@@ -50,12 +52,18 @@ def tell_objects(connection: Connection, source: str, *, most: int, wait: bool =
     return int(one(connection, queries("handoff")["tell_objects"], {"source": source, "most": most, "wait": wait})[0])
 
 
-def tell(connection: Connection, source: Source, *, everything: bool, most: int, wait: bool = False) -> int:
-    """Tell what a source has handed off: of so many objects, or what is in windows that are over, or in all."""
+def tell(connection: Connection, source: Source, *, which: str, most: int, wait: bool = False) -> int:
+    """Tell what a source has handed off: of so many objects, or what is in such windows."""
     name = source.source_name
     if source.source_kind == INVENTORY:
         return tell_objects(connection, name, most=most, wait=wait)
-    return int(one(connection, queries("handoff")["tell"], {"source": name, "all": everything})[0])
+    return int(one(connection, queries("handoff")["tell"], {"source": name, "which": which})[0])
+
+
+def count_untold(connection: Connection) -> int:
+    """The groups of which something is still to be told: after all was read, those that wait for their digest."""
+    with transaction(connection, doing="counting what is untold", role="oneroof_worker", read_only=True):
+        return int(one(connection, queries("handoff")["count_untold"])[0])
 
 
 def _effects(source: Source, how: str) -> sql.Composable:

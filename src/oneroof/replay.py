@@ -161,7 +161,7 @@ class Replay:
         return done
 
     def _tell(self) -> int:
-        return handoff.tell(self.connection, self.source, everything=True, most=self.batch, wait=True)
+        return handoff.tell(self.connection, self.source, which=handoff.ALL, most=self.batch, wait=True)
 
     @property
     def _where(self) -> sql.Composable:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
 
-from oneroof import ranges, watch
+from oneroof import handoff, ranges, watch
 from oneroof import source as sources
 from oneroof.control import GATE, Control
 from oneroof.db import Connection, leave
@@ -54,6 +54,8 @@ class Supervisor:
     # Whoever is named runs an audit, due or not.
     named: bool = False
     seen: int = field(default=0, init=False)
+    # Groups of which a run that has ended left something to be told.
+    untold: int = field(default=0, init=False)
     _activity: int = field(default=0, init=False)
     _control: Control = field(default_factory=Control, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
@@ -118,6 +120,7 @@ class Supervisor:
             watch.watch(connection)
             while not self.stop.is_set() and watch.promote(connection):
                 pass
+            self.untold = handoff.count_untold(connection)
         finally:
             leave(connection)
 

@@ -142,14 +142,14 @@ def test_a_group_that_is_told_of_too_often_waits_for_its_digest(logins: Logins) 
     window = (
         "INSERT INTO governance_handoff SELECT source_name, change_kind, group_key,"
         " window_start + %s * interval '1 day', window_end - interval '1 hour', class, 5, 0, 0, NULL, false,"
-        " occurred_at, ref, NULL, NULL"
+        " occurred_at, ref, NULL, NULL, untold_since"
         " FROM governance_handoff ORDER BY window_start DESC LIMIT 1"
     )
     for day in (1, 2):
         logins.admin.execute(window, (day,))
-    assert one(logins.admin, "SELECT gov_handoffs_tell('registry_changelog', false)") == (0,)
+    assert one(logins.admin, "SELECT gov_handoffs_tell('registry_changelog', 'over')") == (0,)
     logins.admin.execute("UPDATE governance_handoff SET told_at = told_at - interval '10 minutes'")
-    assert one(logins.admin, "SELECT gov_handoffs_tell('registry_changelog', false)") == (2,)
+    assert one(logins.admin, "SELECT gov_handoffs_tell('registry_changelog', 'over')") == (2,)
     assert signals(logins.admin)[-1][3]["changes"] == 10
 
 

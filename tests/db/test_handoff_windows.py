@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
+
 import inventory
 import judging
+from bed import command, set_clock
 from logins import Logins
 from oneroof import findings, source
 from oneroof.db import Connection, one
 from oneroof.workers import handoff_intake
-from telling import again, bear, swept
+from oneroof.workers.handoff_intake import HandoffIntake
+from telling import again, bear, signals, swept
 
 ADDRESSES = (
     "SELECT event_subject_table, event_subject_ref, canonical_address, safe_payload ? 'collection_name'"
@@ -101,3 +105,76 @@ def test_a_change_of_a_register_carries_the_time_of_the_change(logins: Logins) -
     ((_, at, _),) = admin.execute(TIMES)
     assert at > before
     assert one(admin, "SELECT occurred_at > %s FROM governance_group_mark", (before,)) == (True,)
+
+
+LOG = "INSERT INTO registry_changelog (entity_type, entity_code, action, timestamp) SELECT 't', 'c' || n, 'certify', {}"
+MOMENT = "date_trunc('second', now() AT TIME ZONE 'UTC') - interval '{}'"
+# Twelve hundred changes of one window that is over: as the fast lane meets them, and as only the walk does.
+WINDOW, LATE = (LOG.format(MOMENT.format(past)) + " FROM generate_series(1, 1200) AS n" for past in ("2 s", "1 h"))
+
+
+def told(admin: Connection) -> list[int]:
+    """Of how many changes each signal of the class tells."""
+    return [said["changes"] for *_, said in signals(admin) if said.get("object_type") == "t"]
+
+
+@pytest.mark.parametrize("rows", [WINDOW, LATE], ids=["newest", "late"])
+def test_a_window_that_is_read_in_many_batches_is_one_signal(logins: Logins, rows: str) -> None:
+    """Doc 32 §5, step 3: a backlog of one window is read to its end before it is told, whichever lane reads it."""
+    logins.activate("governance.handoff.*")
+    take(logins.admin)
+    logins.admin.execute(rows)
+    take(logins.admin)
+    assert told(logins.admin) == [1200]
+
+
+@pytest.mark.parametrize("rows", [WINDOW, LATE], ids=["newest", "late"])
+def test_a_window_with_poison_in_it_is_one_signal(logins: Logins, rows: str) -> None:
+    """Halved and halved again, it is told when all of it was read; what failed is none of it."""
+    admin = logins.admin
+    logins.activate("governance.handoff.*")
+    take(admin)
+    admin.execute("UPDATE governance_worker_policy SET attempts = 1")
+    admin.execute(rows.replace("'c' || n", "CASE n WHEN 700 THEN repeat('x', 5000) ELSE 'c' || n END"))
+    take(admin)
+    assert told(admin) == [1199]
+
+
+def test_a_window_does_not_wait_for_a_reader_that_never_comes_to_an_end(logins: Logins) -> None:
+    """While rows are read it waits for ten seconds, by the server's clock, and is told in the midst of them."""
+    admin = logins.admin
+    logins.activate("governance.handoff.*")
+    take(admin)
+    admin.execute(WINDOW)
+    held = inventory.claim(admin, handoff_intake.NAME, "registry_changelog")
+    intake = HandoffIntake(admin, source.find(admin, "registry_changelog"), held, batch=100, sweep_interval=3600)
+    for _ in range(4):
+        intake.run_once()
+    assert told(admin) == []
+    set_clock(admin, "11 seconds")
+    intake = HandoffIntake(admin, source.find(admin, "registry_changelog"), held, batch=100, sweep_interval=3600)
+    intake.run_once()
+    ((first,), (left,)) = (told(admin), one(admin, "SELECT changes - told FROM governance_handoff"))
+    assert (400 <= first <= 500, left) == (True, 0)
+    inventory.until_idle(intake)
+    assert sum(told(admin)) == 1200
+
+
+def test_a_run_until_idle_leaves_what_waits_for_its_digest(logins: Logins) -> None:
+    """It ends all the same, says so, and tells it when the digest is over."""
+    admin = logins.admin
+    logins.open_gate("governance.workers_enabled")
+    logins.activate("governance.handoff.*")
+    admin.execute("UPDATE governance_worker_policy SET digest_after = 2")
+    one_more = LOG.format("now() AT TIME ZONE 'UTC' - %s * interval '1 hour'") + " FROM generate_series(1, 1) AS n"
+    untold = []
+    for number in range(5):
+        admin.execute(one_more, (number,))
+        ran = command("run", "--until-idle", "--json", dsn=logins.dsn)
+        assert ran.code == 0, ran.err
+        untold.append(ran.json["untold"])
+    assert (told(admin), untold) == ([1, 1], [0, 0, 1, 1, 1])
+    assert "1 group" in command("run", "--until-idle", dsn=logins.dsn).out
+    admin.execute("UPDATE governance_handoff SET told_at = told_at - interval '10 minutes'")
+    assert command("run", "--until-idle", "--json", dsn=logins.dsn).json["untold"] == 0
+    assert told(admin) == [1, 1, 3]

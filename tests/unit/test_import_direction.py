@@ -70,6 +70,7 @@ LAYERS = (
         "oneroof.link",
         "oneroof.lull",
         "oneroof.streak",
+        "oneroof.telling",
         "oneroof.window",
     },
     {"oneroof.asking", "oneroof.retries", "oneroof.recount", "oneroof.sums"},

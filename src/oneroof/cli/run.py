@@ -74,4 +74,7 @@ def run(
         seen = supervisor.run()
         log.info("end", seen=seen, stopped=stop.is_set())
     document = {"seen": seen, "executors": totals, "seconds": round(time.monotonic() - started, 3)}
-    session.emit(document, lambda out: out.print(f"{seen:,} rows seen in {document['seconds']} s"))
+    if mode != "for ever":
+        document["untold"] = supervisor.untold
+    left = f"; {supervisor.untold:,} group(s) to be told of later" if supervisor.untold else ""
+    session.emit(document, lambda out: out.print(f"{seen:,} rows seen in {document['seconds']} s{left}"))

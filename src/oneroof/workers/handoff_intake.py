@@ -32,6 +32,7 @@ from oneroof.retries import Retries
 from oneroof.source import INVENTORY, REGISTER, Source
 from oneroof.streak import Streak
 from oneroof.tail import FARTHEST, Bounds
+from oneroof.telling import Telling
 from oneroof.width import Width
 from oneroof.window import At
 from oneroof.worker import MOVED, NOTHING, Run, Step, fenced, isolating
@@ -87,7 +88,7 @@ class HandoffIntake:
     _window: bool = field(default=False, init=False)
     _is_ours: bool = field(default=False, init=False)
     _has_due: bool = field(default=False, init=False)
-    _has_untold: bool = field(default=False, init=False)
+    _telling: Telling = field(init=False)
     _streak: Streak = field(default_factory=Streak, init=False)
     # The cursor as it was left, if nothing is under way but looking for the newest rows.
     _left: Cursor | None = field(default=None, init=False)
@@ -104,7 +105,7 @@ class HandoffIntake:
     _met: int | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        self._width = Width(most=self.batch)
+        self._width, self._telling = Width(most=self.batch), Telling(self.source)
         self._asking = Asking(self.source, NAME, with_own=self.at_once, effect=self.effect)
         self._ahead = Ahead(self._asking, self.batch)
         self._glance = Glance(passes_over=self.source.own_column is not None and not self.at_once)
@@ -127,20 +128,19 @@ class HandoffIntake:
         slow = self._piece() if self._window and is_free and self._batches % BACKLOG_BATCHES == 0 else NOTHING
         again = self._retries.run_once(self.connection, self.lease) if self._has_due else NOTHING
         idle = fast.idle and slow.idle
-        told = self._tell(everything=self.hurried or (self.at_once and idle and again.idle and not self._window))
+        everything = self.hurried or (self.at_once and idle and again.idle and not self._window)
+        told = self._tell(self._telling.which(everything=everything, trying=not again.idle))
         if idle:
             # A window that waits for its turn is work left.
             return MOVED if (self._window or told) and again.idle else again
         return Step(fast.seen + slow.seen, fast.written + slow.written, idle=False)
 
-    def _tell(self, *, everything: bool) -> bool:
-        """Tell what logs and registers handed off, when its window is over; of objects where nobody else would."""
-        is_due = self._has_untold and self.source.source_kind != INVENTORY
-        if not (everything or is_due):
+    def _tell(self, which: str | None) -> bool:
+        """Tell what logs and registers handed off in such windows; of objects where nobody else would."""
+        if which is None:
             return False
         most = self.batch
-        told = self._fenced(lambda _: handoff.tell(self.connection, self.source, everything=everything, most=most))
-        return told > 0
+        return self._fenced(lambda _: handoff.tell(self.connection, self.source, which=which, most=most)) > 0
 
     def _newest_rows(self) -> Step:
         return isolating(
@@ -197,7 +197,8 @@ class HandoffIntake:
         horizon, left, self._left = cursor.read_horizon(self.connection, here), self._left, None
         if answer is not None and not (left is not None and here.is_at(left) and not self._is_elsewhere(here, horizon)):
             raise _Unforeseen
-        self._window, self._has_due, self._has_untold = here.window_horizon is not None, here.has_due, here.has_untold
+        self._window, self._has_due = here.window_horizon is not None, here.has_due
+        self._telling.is_due = here.has_untold
         self.calm = 0.0 if self._is_fast else max(0.0, self.sweep_interval - here.rested)
         if here.frontier is None and here.window_horizon is None:
             if here.phase == "reconciling":
@@ -264,7 +265,7 @@ class HandoffIntake:
         self._lull.begin(ground)
         cursor.open_window(self.connection, here, horizon, phase=phase, at=at, metadata=metadata)
         self._window, self._is_ours, self._is_held_up, self._pass_seconds = True, True, False, 0.0
-        self._met = None
+        self._met, self._telling.has_found = None, False
         return MOVED
 
     def _glide(self, here: Cursor) -> At | None:
@@ -301,6 +302,7 @@ class HandoffIntake:
         else:
             done = Applied(*answer)
         size = 1 if poison else self._width.now
+        self._telling.is_full = done.read == size
         self._account(here, done, poison=poison, at=at, full=False)
         self._met = None if self._met is None else max([self._met, *done.xids])
         mark = None
@@ -335,7 +337,7 @@ class HandoffIntake:
         """The next piece of the window, which closes at the end of the table; what is appended then is not of it."""
         began = time.monotonic()
         if here.window_horizon is None:
-            self._window = False
+            self._window = self._telling.has_found = False
             return NOTHING
         ground = cursor.read_ground(self.connection, self.source)
         at = here.window_at or {}
@@ -356,7 +358,7 @@ class HandoffIntake:
                 return self._close(here, at)
             cursor.place(self.connection, here, at)
             return MOVED
-        self._met = self._latest_remembered(here) if self._met is None else self._met
+        self._met, self._telling.has_found = self._latest_remembered(here) if self._met is None else self._met, True
         births = self._streak.lasts()
         asked = self._asking.piece(here, at, piece, beyond=self._met, births=births, poison=poison)
         done = batch.apply(self.connection, asked)
@@ -367,7 +369,7 @@ class HandoffIntake:
     def _close(self, here: Cursor, at: At) -> Step:
         cursor.close_window(self.connection, here, phase="incremental")
         self._forgetting.begin(everything=bool(at["full"] or at["fresh"]))
-        self._window = False
+        self._window = self._telling.has_found = False
         # One that somebody before us had opened may have passed by what changed since.
         self.windows_closed += self._is_ours
         return MOVED

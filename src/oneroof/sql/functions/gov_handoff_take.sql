@@ -53,9 +53,11 @@ BEGIN
       ON n."row" = m."row" AND n.dimensions = m.dimensions AND n.subject = m.subject
   ), windows AS (
     INSERT INTO public.governance_handoff AS h
-      (source_name, change_kind, group_key, window_start, window_end, class, changes, is_again, occurred_at, ref, source_system, actor_ref)
+      (source_name, change_kind, group_key, window_start, window_end, class, changes, is_again, occurred_at, ref, source_system, actor_ref,
+       untold_since)
     SELECT DISTINCT ON (n.change_kind, n.group_key, n.start) p_source, n.change_kind, n.group_key, n.start, n.ends, n.subject,
-           sum(n.many) OVER (PARTITION BY n.change_kind, n.group_key, n.start), p_again, n.at, coalesce(n.ref, ''), n.system, n.actor
+           sum(n.many) OVER (PARTITION BY n.change_kind, n.group_key, n.start), p_again, n.at, coalesce(n.ref, ''), n.system, n.actor,
+           v_now
     FROM named AS n WHERE n.start IS NOT NULL
     -- One that cannot be an address comes first, so that it is refused whichever of them would name the window.
     ORDER BY n.change_kind, n.group_key, n.start, coalesce(octet_length(n.ref) > 2000, false) DESC, n.at DESC, n.ref DESC
@@ -63,7 +65,8 @@ BEGIN
     SET changes = h.changes + excluded.changes, occurred_at = greatest(h.occurred_at, excluded.occurred_at),
         ref = CASE WHEN excluded.occurred_at >= h.occurred_at THEN excluded.ref ELSE h.ref END,
         source_system = CASE WHEN excluded.occurred_at >= h.occurred_at THEN excluded.source_system ELSE h.source_system END,
-        actor_ref = CASE WHEN excluded.occurred_at >= h.occurred_at THEN excluded.actor_ref ELSE h.actor_ref END, is_again = false
+        actor_ref = CASE WHEN excluded.occurred_at >= h.occurred_at THEN excluded.actor_ref ELSE h.actor_ref END, is_again = false,
+        untold_since = CASE WHEN h.changes > h.told THEN h.untold_since ELSE excluded.untold_since END
     WHERE NOT p_again
     RETURNING 1
   ), marks AS (

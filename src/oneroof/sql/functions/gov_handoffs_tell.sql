@@ -1,7 +1,8 @@
--- Tell what a change log or a register has handed off: one signal for each kind and group, of all windows that are over, or of all
--- that there are (doc 32 §5, steps 3 and 5). A window that goes into a later one's signal is noted as told by it, so that whoever
--- reads it again tells nothing. A group that is told of too often waits for the end of its digest. Answers how many windows were told.
-CREATE OR REPLACE FUNCTION public.gov_handoffs_tell(p_source text, p_all boolean) RETURNS bigint
+-- Tell what a change log or a register has handed off: one signal for each kind and group, of all windows that are 'over', or of 'all'
+-- that there are (doc 32 §5, steps 3 and 5); or, while more of the source is being read, which may be of the same windows, of those that
+-- have been 'waiting' for it too long. A window that goes into a later one's signal is noted as told by it, so that whoever reads it again
+-- tells nothing. A group that is told of too often waits for the end of its digest, whoever asks. Answers how many windows were told.
+CREATE OR REPLACE FUNCTION public.gov_handoffs_tell(p_source text, p_which text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET enable_nestloop = off
@@ -11,21 +12,24 @@ DECLARE
   v_now CONSTANT timestamptz := public.gov_now();
   v_table CONSTANT text := (SELECT c.relname FROM public.governance_source AS s JOIN pg_catalog.pg_class AS c ON c.oid = s.relation
                             WHERE s.source_name = p_source);
+  -- Until when a window must be over, and since when it must have been there.
+  v_over CONSTANT timestamptz := CASE p_which WHEN 'all' THEN 'infinity'::timestamptz WHEN 'over' THEN v_now WHEN 'waiting' THEN v_now END;
+  v_since CONSTANT timestamptz := CASE p_which WHEN 'waiting' THEN v_now - interval '10 seconds' ELSE 'infinity'::timestamptz END;
   v_rules public.governance_worker_policy;
   v_told bigint;
   d record;
 BEGIN
   IF NOT EXISTS (SELECT FROM public.governance_handoff AS h
-                 WHERE h.source_name = p_source AND h.changes > h.told AND (p_all OR h.window_end <= v_now)) THEN
+                 WHERE h.source_name = p_source AND h.changes > h.told AND h.window_end <= v_over AND h.untold_since <= v_since) THEN
     RETURN 0;
   END IF;
   SELECT * INTO v_rules FROM public.governance_worker_policy AS p WHERE p.worker_name = 'gov_handoff_intake';
   WITH open AS MATERIALIZED (
     SELECT h.change_kind, h.group_key, h.window_start FROM public.governance_handoff AS h
-    WHERE h.source_name = p_source AND h.changes > h.told AND (p_all OR h.window_end <= v_now) FOR UPDATE
+    WHERE h.source_name = p_source AND h.changes > h.told AND h.window_end <= v_over AND h.untold_since <= v_since FOR UPDATE
   ), frequent AS MATERIALIZED (
     SELECT h.change_kind, h.group_key FROM public.governance_handoff AS h
-    WHERE NOT p_all AND h.source_name = p_source AND h.parts > 0 AND h.told_at > v_now - v_rules.digest_interval
+    WHERE h.source_name = p_source AND h.parts > 0 AND h.told_at > v_now - v_rules.digest_interval
     GROUP BY 1, 2 HAVING sum(h.parts) >= v_rules.digest_after
   ), due AS MATERIALIZED (
     SELECT h.*, row_number() OVER w AS place, sum(h.changes - h.told) OVER (PARTITION BY h.change_kind, h.group_key) AS many,

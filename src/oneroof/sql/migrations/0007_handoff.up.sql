@@ -107,10 +107,12 @@ CREATE TABLE public.governance_handoff (
   ref           text NOT NULL CONSTRAINT ref_is_short CHECK (octet_length(ref) <= 2000),
   source_system text,
   actor_ref     text,
+  untold_since  timestamptz NOT NULL,
   PRIMARY KEY (source_name, change_kind, group_key, window_start)
 );
 COMMENT ON TABLE public.governance_handoff IS 'changes that were coalesced in a window of time, and how many of them were told';
 COMMENT ON COLUMN public.governance_handoff.is_again IS 'read again: what was told before is not told anew';
+COMMENT ON COLUMN public.governance_handoff.untold_since IS 'when the first of the changes came that are yet to be told';
 CREATE INDEX governance_handoff_untold ON public.governance_handoff (source_name, window_end) WHERE changes > told;
 CREATE INDEX governance_handoff_told ON public.governance_handoff (source_name, told_at) WHERE told_at IS NOT NULL;
 

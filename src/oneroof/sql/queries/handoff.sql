@@ -146,7 +146,10 @@ FROM (SELECT b.parts, b.ref, {born} AS born, count(*) AS many, max(w.at) AS at,
 SELECT public.gov_untold_tell(%(source)s::text, %(most)s::bigint, %(wait)s::boolean)
 
 -- tell --
-SELECT public.gov_handoffs_tell(%(source)s::text, %(all)s::boolean)
+SELECT public.gov_handoffs_tell(%(source)s::text, %(which)s::text)
+
+-- count_untold --
+SELECT count(*) FROM (SELECT DISTINCT h.source_name, h.change_kind, h.group_key FROM public.governance_handoff AS h WHERE h.changes > h.told) AS g
 
 -- signals --
 SELECT pg_stat_get_xact_tuples_inserted('public.event_outbox'::regclass) + pg_stat_get_xact_tuples_inserted('public.event_pending'::regclass)
