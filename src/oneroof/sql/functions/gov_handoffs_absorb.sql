@@ -1,5 +1,5 @@
--- Take marks of groups: what their members are judged by is judged again, now that it may have changed (doc 32 §9). In a storm p_most
--- at a time (doc 31 §11). Whoever marks a group meanwhile marks it anew. Answers how many were taken, and how many are left.
+-- Take marks of groups: what their members are judged by is judged again, now that it may have changed (doc 32 §9). In a storm, which
+-- is a finding then, p_most at a time, as long as most groups are marked (doc 31 §11). Whoever marks a group meanwhile marks it anew. Answers how many were taken, and how many are left.
 CREATE OR REPLACE FUNCTION public.gov_handoffs_absorb(p_most bigint) RETURNS TABLE (taken bigint, remaining bigint)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -15,7 +15,8 @@ BEGIN
     RETURN;
   END IF;
   v_limit := (SELECT p_most FROM public.governance_worker_policy AS p
-              WHERE p.worker_name = 'gov_handoff_intake' AND public.gov_handoff_share() > p.storm_share);
+              WHERE p.worker_name = 'gov_handoff_intake' AND public.gov_handoff_share() > p.storm_share
+                AND EXISTS (SELECT FROM public.governance_finding AS f WHERE f.is_open AND f.issue_type = 'group_invalidation_storm'));
   WITH picked AS MATERIALIZED (
     SELECT k.class FROM public.governance_group_mark AS k WHERE k.dirty ORDER BY k.dirtied_at, k.class LIMIT v_limit FOR UPDATE SKIP LOCKED
   ), done AS (

@@ -169,8 +169,8 @@ COMMENT ON COLUMN public.governance_worker_policy.lock_wait_limit IS 'sessions w
 COMMENT ON COLUMN public.governance_worker_policy.replication_lag_limit IS 'bytes that a standby is behind, above which work pauses';
 COMMENT ON COLUMN public.governance_worker_policy.error_limit IS 'share of our own batches that fail, above which work pauses';
 COMMENT ON COLUMN public.governance_worker_policy.coalesce_window IS 'changes of one group within it are one signal (doc 32 §5)';
-COMMENT ON COLUMN public.governance_worker_policy.digest_after IS 'signals of one group within digest_interval, after which there is one for each such interval';
-COMMENT ON COLUMN public.governance_worker_policy.storm_share IS 'share of groups that are dirty at once, above which it is a storm';
+COMMENT ON COLUMN public.governance_worker_policy.digest_after IS 'windows of one group that are told within digest_interval, after which there is one signal for each such interval';
+COMMENT ON COLUMN public.governance_worker_policy.storm_share IS 'share of groups that one tick of the intake dirties, above which it is a storm';
 COMMENT ON COLUMN public.governance_worker_policy.storm_changes IS 'changes of one group in a minute, above which it is a storm';
 INSERT INTO public.governance_worker_policy (worker_name) VALUES ('gov_backfill_sweep'), ('gov_handoff_intake');
 

@@ -53,7 +53,13 @@ acts AS MATERIALIZED (
     WHEN o.issue_type IN ('cursor_source_error', 'cursor_watermark_regression')
       THEN EXISTS (SELECT FROM public.gov_worker_cursor AS c
                    WHERE c.worker_name || ':' || c.source_name = o.subject AND c.updated_at > o.last_seen_at)
-    WHEN o.issue_type IN ('cursor_lease_conflict', 'group_invalidation_storm') THEN o.last_seen_at < (SELECT public.gov_now()) - interval '2 minutes'
+    -- A storm that was absorbed may come again in a moment, unless nobody is at work.
+    WHEN o.issue_type = 'group_invalidation_storm'
+      THEN public.gov_handoff_share() <= p.storm_share
+           AND (o.last_seen_at < (SELECT public.gov_now()) - interval '2 minutes'
+                OR NOT EXISTS (SELECT FROM workers AS w
+                               WHERE w.worker_name = 'gov_handoff_intake' AND w.state IN ('working', 'quiet', 'blind')))
+    WHEN o.issue_type = 'cursor_lease_conflict' THEN o.last_seen_at < (SELECT public.gov_now()) - interval '2 minutes'
     WHEN o.issue_type ~ '_overflow$' THEN r.dead <= coalesce(p.dlq_limit, 0)
     ELSE r.dead = 0
   END
