@@ -1,8 +1,9 @@
 """Findings: what is wrong, as one row of the host's `system_issues` per type and subject (doc 31 §10, doc 39 §39.7).
 
 Raising is idempotent: an open finding is counted, a closed one opens anew, and what was seen a moment ago unchanged is
-not written at all. The database keeps the key unique, whoever raises at once. Raise and clear belong into the
-transaction of whoever found it out; the subject is an executor's name, `worker:source`.
+not written at all. A finding that is a state is kept instead: that somebody looked again is no occurrence. The database
+keeps the key unique, whoever raises at once. Raise, keep and clear belong into the transaction of whoever found it out;
+the subject is an executor's name, `worker:source`.
 """
 
 from __future__ import annotations
@@ -48,14 +49,16 @@ class Finding:
 def raise_finding(
     connection: Connection, issue_type: str, *, subject: str, title: str, details: dict[str, Any]
 ) -> bool:
-    """Raise it in the caller's transaction; True if it was not open before."""
-    parameters = {
-        "type": issue_type,
-        "subject": subject,
-        "title": _storable(title),
-        "details": Jsonb(_storable(details)),
-    }
-    (opened,) = one(connection, queries("findings")["raise"], parameters)
+    """Raise it in the caller's transaction, since something has happened; True if it was not open before."""
+    (opened,) = one(connection, queries("findings")["raise"], _given(issue_type, subject, title, details))
+    return bool(opened)
+
+
+def keep_finding(connection: Connection, issue_type: str, *, subject: str, title: str, details: dict[str, Any]) -> bool:
+    """Say in the caller's transaction that something is so, which is no occurrence while it was so before; True if it
+    was not open before.
+    """
+    (opened,) = one(connection, queries("findings")["keep"], _given(issue_type, subject, title, details))
     return bool(opened)
 
 
@@ -78,6 +81,15 @@ def listing(connection: Connection, *, bucket: str | None = None, limit: int = 5
         connection.cursor(row_factory=class_row(Finding)) as cursor,
     ):
         return cursor.execute(queries("findings")["open"], {"limit": limit, "bucket": bucket}).fetchall()
+
+
+def _given(issue_type: str, subject: str, title: str, details: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": issue_type,
+        "subject": subject,
+        "title": _storable(title),
+        "details": Jsonb(_storable(details)),
+    }
 
 
 def _storable(value: Any) -> Any:

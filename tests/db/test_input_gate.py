@@ -102,6 +102,16 @@ def test_a_registry_that_is_not_there_is_a_gap_before_anything_is_born(admin: Co
     assert one(admin, OPEN, ("backfill_inventory_gap", "meta_catalog:x")) == (0,)
 
 
+def test_a_gap_that_lasts_is_one_occurrence_however_often_it_is_looked_at(admin: Connection) -> None:
+    """Half a minute later, and half a minute after that."""
+    key = "backfill_inventory_gap:meta_catalog:axis"
+    count = "SELECT occurrence_count FROM v_finding WHERE is_open AND coalesce_key = %s"
+    for seconds in (0, 31, 62):
+        set_clock(admin, f"{seconds} seconds")
+        admin.execute("SELECT gov_inventory_gaps()")
+        assert one(admin, count, (key,)) == (1,)
+
+
 def test_what_a_class_inherits_reaches_objects_of_which_more_is_known(admin: Connection, operator: Connection) -> None:
     """Also when the class was marked by the change log before anybody looked at it."""
     keys = [give_birth(admin), give_birth(admin, code="other")]

@@ -132,9 +132,25 @@ def test_a_look_that_finds_nothing_new_writes_nothing(admin: Connection, actor: 
         assert watch(admin) == Seen(raised=[], cleared=[], open=2)
         assert one(admin, "SELECT pg_current_xact_id_if_assigned() IS NULL") == (True,)
     assert one(admin, version) == before
+
+
+def test_a_state_that_lasts_is_seen_again_and_has_not_happened_again(admin: Connection, actor: Actor) -> None:
+    """Looked at again half a minute later it is the same occurrence; ended and begun again it is another."""
+    actor.at(400)
+    watch(admin)
+    first = {found.coalesce_key: found.last_seen_at for found in findings.listing(admin)}
     actor.at(431)
     assert watch(admin).raised == []
-    assert {found.occurrence_count for found in findings.listing(admin)} == {2}
+    again = findings.listing(admin)
+    assert {found.occurrence_count for found in again} == {1}
+    assert all(found.last_seen_at > first[found.coalesce_key] for found in again)
+    host = "SELECT bool_and(last_seen_at = %s) FROM system_issues WHERE source_system = 'oneroof' AND status = 'open'"
+    assert one(admin, host, (again[0].last_seen_at,)) == (True,)
+    actor.tick()
+    actor.at(831)
+    watch(admin)
+    (gap,) = [found for found in findings.listing(admin) if found.coalesce_key == GAP]
+    assert gap.occurrence_count == 2
 
 
 def test_many_who_watch_raise_one_finding(admin: Connection, actor: Actor, installed_database: str) -> None:

@@ -349,7 +349,7 @@ class FullAudit:
         if waiting:
             title = f"candidates of {self.name} wait longer for their verdict than {limit}"
             details = {"source": self.name, "limit": limit}
-            findings.raise_finding(self.connection, "scan_lag", subject=subject, title=title, details=details)
+            findings.keep_finding(self.connection, "scan_lag", subject=subject, title=title, details=details)
         else:
             findings.clear_finding(self.connection, "scan_lag", subject=subject)
         return Done(None, {"waiting": waiting})

@@ -87,7 +87,7 @@ BEGIN
          (array_agg(k.class ORDER BY k.burst DESC))[1], (SELECT count(*) FROM windows)
   INTO v_marked, v_known, v_most, v_group, v_added FROM marks AS k;
   IF NOT v_trusted THEN
-    PERFORM public.gov_finding_raise('input_untrusted_source'::text, ('handoff:' || p_source)::text,
+    PERFORM public.gov_finding_keep('input_untrusted_source'::text, ('handoff:' || p_source)::text,
       format('the handoffs of %s are kept and not acted on: nobody has declared it trusted', p_source)::text,
       jsonb_build_object('source', p_source));
   END IF;

@@ -16,7 +16,7 @@ AS $$
     ORDER BY 1
   )
   SELECT count(*) FILTER (WHERE CASE
-           WHEN a.is_gap THEN public.gov_finding_raise('backfill_inventory_gap'::text, a.subject,
+           WHEN a.is_gap THEN public.gov_finding_keep('backfill_inventory_gap'::text, a.subject,
                                 format('the registry of class %s is not there', a.class)::text, jsonb_build_object('class', a.class))
            ELSE public.gov_finding_clear('backfill_inventory_gap'::text, a.subject) END)
   FROM acts AS a

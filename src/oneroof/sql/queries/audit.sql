@@ -315,7 +315,7 @@ WITH acts AS MATERIALIZED (
 )
 SELECT count(*) FILTER (WHERE a.is_held),
        count(CASE WHEN a.is_held
-                  THEN public.gov_finding_raise('mass_vanishing'::text, a.subject::text,
+                  THEN public.gov_finding_keep('mass_vanishing'::text, a.subject::text,
                          format('objects of %%s vanished at once and are held', regexp_replace(a.subject, '^[^:]*:', ''))::text,
                          jsonb_build_object('source', %(scope)s::text, 'group', regexp_replace(a.subject, '^[^:]*:', ''), 'vanished', a.held,
                                             'members', a.members))

@@ -1,6 +1,9 @@
 -- raise --
 SELECT public.gov_finding_raise(%(type)s::text, %(subject)s::text, %(title)s::text, %(details)s::jsonb)
 
+-- keep --
+SELECT public.gov_finding_keep(%(type)s::text, %(subject)s::text, %(title)s::text, %(details)s::jsonb)
+
 -- clear --
 SELECT public.gov_finding_clear(%(type)s::text, %(subject)s::text)
 

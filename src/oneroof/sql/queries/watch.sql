@@ -68,7 +68,7 @@ acts AS MATERIALIZED (
 -- What began has a signal, where there is a type for it, with how often it has begun.
 SELECT a.coalesce_key, a.is_wanted, a.is_changed, CASE WHEN a.is_wanted THEN t.event_type END, a.subject, a.times
 FROM (SELECT issue_type || ':' || subject AS coalesce_key, issue_type, subject, is_wanted,
-             CASE WHEN is_wanted THEN public.gov_finding_raise(issue_type::text, subject::text, title::text, details::jsonb)
+             CASE WHEN is_wanted THEN public.gov_finding_keep(issue_type::text, subject::text, title::text, details::jsonb)
                   ELSE public.gov_finding_clear(issue_type::text, subject::text) END AS is_changed,
              1 + coalesce((SELECT f.reopen_count + 1 FROM public.v_finding AS f WHERE f.coalesce_key = acts.issue_type || ':' || acts.subject), 0) AS times
       FROM acts) AS a
