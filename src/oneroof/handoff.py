@@ -60,6 +60,12 @@ def tell(connection: Connection, source: Source, *, which: str, most: int, wait:
     return int(one(connection, queries("handoff")["tell"], {"source": name, "which": which})[0])
 
 
+def note(connection: Connection, source: Source, what: str, *, seen: int, written: int) -> None:
+    """Leave an audit row of something that is no batch of the intake (doc 32 §2)."""
+    given = {"source": source.source_name, "what": what, "seen": seen, "written": written}
+    connection.execute(queries("handoff")["note"], given)
+
+
 def count_untold(connection: Connection) -> int:
     """The groups of which something is still to be told: after all was read, those that wait for their digest."""
     with transaction(connection, doing="counting what is untold", role="oneroof_worker", read_only=True):

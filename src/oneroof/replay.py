@@ -87,6 +87,7 @@ class Replay:
     def run(self, tell: Callable[[int, int, Replayed], None]) -> Replayed:
         """From the first page to the last; `tell` hears how many pages of how many, and what came of it."""
         done, at = Replayed(), 0
+        self._behind_fence(self._require_begun, doing="looking at")
         while True:
             piece, end, step = self._piece(at)
             done, at = done.plus(step), piece.last
@@ -96,6 +97,12 @@ class Replay:
         if not self.is_dry:
             self._behind_fence(lambda _: self._note(done), doing="noting a replay of")
         return done
+
+    def _require_begun(self, here: Cursor) -> None:
+        """What was there when the intake first looked is no change; who came before it would tell all of that."""
+        if self.worker == handoff_intake.NAME and here.phase in (None, "seeding"):
+            name = self.source.source_name
+            raise Usage(f"{name} has not been read by {self.worker} for the first time", hint="oneroof run --until-idle")
 
     def _piece(self, first: int) -> tuple[Piece, int, Replayed]:
         while True:
@@ -182,8 +189,7 @@ class Replay:
         return int(one(self.connection, queries("handoff")["signals"])[0])
 
     def _note(self, done: Replayed) -> None:
-        given = {"source": self.source.source_name, "seen": done.seen, "written": done.written}
-        self.connection.execute(queries("handoff")["note_replay"], given)
+        handoff.note(self.connection, self.source, "replay", seen=done.seen, written=done.written)
 
     def _behind_fence(self, work: Callable[[Cursor], Any], *, doing: str) -> Any:
         who = {"worker": self.worker, "source": self.source.source_name, "doing": f"{doing} {self.source.source_name}"}

@@ -49,6 +49,8 @@ class Retries:
             "keys": list(items.values()),
         }
         written = self._apply(connection, who)
+        if written and not self.anew:
+            handoff.note(connection, self.source, "retry", seen=len(items), written=written)
         # A row that is gone has no work left in it; the audit accounts for it.
         retry.finish(connection, list(items))
         return Step(seen=0, written=written, idle=False)

@@ -36,6 +36,24 @@ CHANGES = {
         "collection_changed",
         "{collection}",
     ),
+    "count of a collection": (
+        "registry_changelog",
+        LOGGED_OF.replace("update", "count_change"),
+        "count_changed",
+        "{collection}",
+    ),
+    "source of a collection": (
+        "registry_changelog",
+        LOGGED_OF.replace("action)", "action, migration_state)").replace("'update'", "'update', 'done'"),
+        "source_changed",
+        "{collection}",
+    ),
+    "retired collection": (
+        "registry_changelog",
+        LOGGED_OF.replace("update", "retire"),
+        "object_retired",
+        "{collection}",
+    ),
     "collection, itself": (
         "collection_registry",
         "UPDATE collection_registry SET coverage_scope_status = 'FUTURE_SCOPE' WHERE collection_name = '{collection}'",
@@ -194,8 +212,15 @@ def test_an_untrusted_source_is_captured_and_flagged_and_marks_nothing_until_two
     assert [each.subject for each in findings.listing(admin) if each.issue_type == "input_untrusted_source"] == [
         "handoff:registry_changelog"
     ]
+    # However long it takes: what is told and forgotten of others is kept here.
+    admin.execute("UPDATE governance_handoff SET told = changes, told_at = now() - interval '9 days'")
+    admin.execute(
+        "INSERT INTO governance_handoff SELECT source_name, change_kind, 'another', window_start, window_end, 'u',"
+        " 1, 0, 0, NULL, false, occurred_at, ref, NULL, NULL, untold_since FROM governance_handoff"
+    )
+    admin.execute("SELECT gov_handoffs_tell('registry_changelog', 'all')")
     admin.execute("SELECT gov_source_trust('registry_changelog')")
-    assert admin.execute(MARKS).fetchall() == [("t", "object_registered", 1)]
+    assert admin.execute(MARKS).fetchall() == [("t", "object_registered", 1), ("u", "object_registered", 1)]
     assert [each for each in findings.listing(admin) if each.issue_type == "input_untrusted_source"] == []
 
 

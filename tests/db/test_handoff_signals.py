@@ -8,7 +8,7 @@ import pytest
 
 import judging
 from bed import command
-from inventory import settle
+from inventory import impatient, settle
 from logins import Logins
 from oneroof import approvals, findings, source
 from oneroof.control import LONGEST, PRESSED, Control
@@ -193,6 +193,17 @@ def test_what_cannot_be_replayed_is_said(logins: Logins) -> None:
             again(admin, worker, name, since=since)
 
 
+@pytest.mark.parametrize("name", ["birth_registry", "registry_changelog", "normative_registry"])
+def test_what_nobody_has_read_for_the_first_time_cannot_be_read_again(logins: Logins, name: str) -> None:
+    """What was there before is no change, and a replay that comes first would tell all of it."""
+    logins.activate("governance.handoff.*")
+    before = effects(logins.admin)
+    for dry in (True, False):
+        with pytest.raises(Usage, match="has not been read"):
+            again(logins.admin, handoff_intake.NAME, name, dry=dry)
+    assert effects(logins.admin) == before
+
+
 def test_the_command_replays_behind_a_gate_and_a_lease(logins: Logins) -> None:
     """Exit 3 while the gate is closed, 5 while somebody has the lease, else what it did."""
     words = ("replay", "handoff_intake", "birth_registry", "--from", "start", "--dry-run", "--json")
@@ -256,6 +267,24 @@ def test_a_batch_that_did_something_leaves_one_audit_row_and_one_that_did_not_le
         judging.intake(admin, judging.births(admin))
         judging.intake(admin, source.find(admin, "registry_changelog"))
     assert len(admin.execute(rows).fetchall()) == 1
+
+
+def test_a_dead_letter_and_an_attempt_that_went_well_leave_an_audit_row(logins: Logins) -> None:
+    """Doc 32 §2: one for each batch that did something and for each event of the dead letters, and none says more."""
+    admin = logins.admin
+    take = source.find(admin, "registry_changelog")
+    judging.intake(admin, take)
+    impatient(admin, attempts=2)
+    admin.execute(
+        "INSERT INTO registry_changelog (entity_type, entity_code, action) VALUES ('t', repeat('x', 5000), 'a')"
+    )
+    judging.intake(admin, take)
+    rows = "SELECT action FROM registry_changelog WHERE entity_type = 'oneroof.handoff' ORDER BY id"
+    assert [action for (action,) in admin.execute(rows)] == ["dead letters=1"]
+    admin.execute("ALTER TABLE governance_handoff DROP CONSTRAINT ref_is_short")
+    admin.execute("SELECT gov_retry_replay(array_agg(item_id)) FROM governance_retry")
+    judging.intake(admin, take)
+    assert [action for (action,) in admin.execute(rows)] == ["dead letters=1", "retry seen=1 marked=1"]
 
 
 def test_sweeps_and_scans_say_that_they_are_done(logins: Logins) -> None:

@@ -178,3 +178,28 @@ def test_a_run_until_idle_leaves_what_waits_for_its_digest(logins: Logins) -> No
     admin.execute("UPDATE governance_handoff SET told_at = told_at - interval '10 minutes'")
     assert command("run", "--until-idle", "--json", dsn=logins.dsn).json["untold"] == 0
     assert told(admin) == [1, 1, 3]
+
+
+def test_what_a_replay_reads_again_is_in_no_later_signal(logins: Logins) -> None:
+    """Told and forgotten, read again while its group waits for its digest: the digest tells what is new, and no more."""
+    admin = logins.admin
+    logins.activate("governance.handoff.*")
+    take(admin)
+    at = "now() AT TIME ZONE 'UTC' - %s * interval '1 minute'"
+    one_more = LOG.format(at) + " FROM generate_series(1, 1) AS n"
+    for minutes in (1, 2, 3):
+        admin.execute(one_more, (minutes,))
+        take(admin)
+    assert told(admin) == [1, 1, 1]
+    admin.execute("UPDATE governance_worker_policy SET digest_after = 1")
+    admin.execute(
+        "DELETE FROM governance_handoff WHERE window_start < (SELECT max(window_start) FROM governance_handoff)"
+    )
+    assert again(admin, handoff_intake.NAME, "registry_changelog").signals == 0
+    assert one(admin, "SELECT count(*), sum(changes - told) FROM governance_handoff") == (3, 0)
+    admin.execute(one_more, (0,))
+    take(admin)
+    assert told(admin) == [1, 1, 1]
+    admin.execute("UPDATE governance_handoff SET told_at = told_at - interval '10 minutes'")
+    take(admin)
+    assert told(admin) == [1, 1, 1, 1]

@@ -384,7 +384,7 @@ class HandoffIntake:
             self._draft = self.run.after(counted, marked=done.written - lost, own=done.own, dlq=lost)
             watermark = None if done.mark_ts is None or done.mark_key is None else (done.mark_ts, done.mark_key)
             told: dict[str, Any] = {"watermark": watermark, "summary": self._draft.summary()}
-            cursor.advance(self.connection, here, at=at, seen=counted, written=done.written, **told)
+            cursor.advance(self.connection, here, at=at, seen=counted, written=done.written - lost, **told)
 
     def _due(self, here: Cursor) -> bool:
         if self.at_once and not self.windows_closed:

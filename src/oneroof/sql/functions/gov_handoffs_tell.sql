@@ -69,10 +69,12 @@ BEGIN
     PERFORM FROM public.gov_handoff_emit(p_source, v_table, d.kinds, d.keys, d.numbers, d.refs, NULL::text[], d.classes, d.groups,
                                          d.systems, d.actors, d.times, d.many);
   END IF;
-  -- What was told long ago is forgotten; that it was told is not.
+  -- What was told long ago is forgotten; that it was told is not. Of a source that nobody trusts all is kept until somebody does.
   DELETE FROM public.governance_handoff AS h
   WHERE h.ctid = ANY (ARRAY(SELECT o.ctid FROM public.governance_handoff AS o
-                            WHERE o.source_name = p_source AND o.changes = o.told AND o.told_at < v_now - interval '1 day' LIMIT 1000));
+                            WHERE o.source_name = p_source AND o.changes = o.told AND o.told_at < v_now - interval '1 day'
+                              AND EXISTS (SELECT FROM public.governance_source AS s WHERE s.source_name = p_source AND s.trusted_at IS NOT NULL)
+                            LIMIT 1000));
   RETURN v_told;
 END
 $$;

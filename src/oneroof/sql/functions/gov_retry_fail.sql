@@ -25,6 +25,9 @@ BEGIN
   FROM (SELECT worker_name, source_name, count(*) AS died FROM public.governance_retry
         WHERE item_id = ANY (p_items) AND state = 'dead' AND died_at IS NULL GROUP BY 1, 2) AS d
   WHERE c.worker_name = d.worker_name AND c.source_name = d.source_name;
+  PERFORM public.gov_handoff_audit(d.source_name, 'dead'::text, d.died, 0::bigint)
+  FROM (SELECT r.source_name, count(*) AS died FROM public.governance_retry AS r
+        WHERE r.item_id = ANY (p_items) AND r.state = 'dead' AND r.died_at IS NULL AND r.worker_name = 'gov_handoff_intake' GROUP BY 1) AS d;
   UPDATE public.governance_retry SET died_at = at WHERE item_id = ANY (p_items) AND state = 'dead' AND died_at IS NULL;
   FOR found IN
     SELECT d.worker_name, d.source_name, d.sample, d.last_error, n.dead, p.dlq_limit,

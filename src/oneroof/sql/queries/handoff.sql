@@ -154,5 +154,5 @@ SELECT count(*) FROM (SELECT DISTINCT h.source_name, h.change_kind, h.group_key 
 -- signals --
 SELECT pg_stat_get_xact_tuples_inserted('public.event_outbox'::regclass) + pg_stat_get_xact_tuples_inserted('public.event_pending'::regclass)
 
--- note_replay --
-SELECT public.gov_handoff_audit(%(source)s::text, 'replay'::text, %(seen)s::bigint, %(written)s::bigint)
+-- note --
+SELECT public.gov_handoff_audit(%(source)s::text, %(what)s::text, %(seen)s::bigint, %(written)s::bigint)
