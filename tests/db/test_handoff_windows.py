@@ -185,7 +185,7 @@ def test_what_a_replay_reads_again_is_in_no_later_signal(logins: Logins) -> None
     admin = logins.admin
     logins.activate("governance.handoff.*")
     take(admin)
-    at = "now() AT TIME ZONE 'UTC' - %s * interval '1 minute'"
+    at = "now() AT TIME ZONE 'UTC' + %s * interval '1 minute'"
     one_more = LOG.format(at) + " FROM generate_series(1, 1) AS n"
     for minutes in (1, 2, 3):
         admin.execute(one_more, (minutes,))

@@ -32,27 +32,31 @@ BEGIN
     WHERE h.source_name = p_source AND h.parts > 0 AND h.told_at > v_now - v_rules.digest_interval
     GROUP BY 1, 2 HAVING sum(h.parts) >= v_rules.digest_after
   ), due AS MATERIALIZED (
-    SELECT h.*, row_number() OVER w AS place, sum(h.changes - h.told) OVER (PARTITION BY h.change_kind, h.group_key) AS many,
-           h.group_key || '@' || extract(epoch FROM h.window_start) AS key
+    SELECT h.*, k.key, g.event_id IS NOT NULL AS was_told
     FROM public.governance_handoff AS h
     JOIN open AS o ON o.change_kind = h.change_kind AND o.group_key = h.group_key AND o.window_start = h.window_start
+    CROSS JOIN LATERAL (SELECT h.group_key || '@' || extract(epoch FROM h.window_start) AS key) AS k
+    LEFT JOIN public.governance_event AS g ON g.event_id = public.gov_event_id(p_source, k.key, 1, 'governance.handoff.' || h.change_kind)
     WHERE h.source_name = p_source
-      AND NOT EXISTS (SELECT FROM frequent AS f WHERE f.change_kind = h.change_kind AND f.group_key = h.group_key)
-    WINDOW w AS (PARTITION BY h.change_kind, h.group_key ORDER BY h.window_start DESC)
+  ), again AS MATERIALIZED (
+    -- Told, forgotten and read again: nobody hears of it, and it counts in nobody's signal and in no digest.
+    SELECT e.change_kind, e.group_key, e.window_start, e.window_end FROM due AS e WHERE e.is_again AND e.parts = 0 AND e.was_told
   ), numbered AS MATERIALIZED (
     -- One that is new although its window was told and forgotten has a number that no other has.
-    SELECT e.*, CASE WHEN NOT e.is_again AND e.parts = 0 AND g.event_id IS NOT NULL THEN (extract(epoch FROM v_now) * 1000000)::bigint
-                     ELSE e.parts + 1 END AS number
-    FROM due AS e LEFT JOIN public.governance_event AS g
-      ON g.event_id = public.gov_event_id(p_source, e.key, 1, 'governance.handoff.' || e.change_kind)
+    SELECT e.*, row_number() OVER w AS place, sum(e.changes - e.told) OVER (PARTITION BY e.change_kind, e.group_key) AS many,
+           CASE WHEN e.parts = 0 AND e.was_told THEN (extract(epoch FROM v_now) * 1000000)::bigint ELSE e.parts + 1 END AS number
+    FROM due AS e
+    WHERE NOT (e.is_again AND e.parts = 0 AND e.was_told)
+      AND NOT EXISTS (SELECT FROM frequent AS f WHERE f.change_kind = e.change_kind AND f.group_key = e.group_key)
+    WINDOW w AS (PARTITION BY e.change_kind, e.group_key ORDER BY e.window_start DESC)
   ), merged AS (
     INSERT INTO public.governance_event (event_id, event_type, state, noted_at)
     SELECT public.gov_event_id(p_source, n.key, n.number, 'governance.handoff.' || n.change_kind), 'governance.handoff.' || n.change_kind, 'merged', v_now
     FROM numbered AS n WHERE n.place > 1 ORDER BY 1
     ON CONFLICT (event_id) DO NOTHING
   ), told AS (
-    UPDATE public.governance_handoff AS h SET told = h.changes, parts = h.parts + 1, told_at = v_now
-    FROM numbered AS n
+    UPDATE public.governance_handoff AS h SET told = h.changes, parts = h.parts + 1, told_at = n.at
+    FROM (SELECT o.change_kind, o.group_key, o.window_start, v_now AS at FROM numbered AS o UNION ALL SELECT * FROM again) AS n
     WHERE h.source_name = p_source AND h.change_kind = n.change_kind AND h.group_key = n.group_key AND h.window_start = n.window_start
   )
   SELECT count(*) AS windows, a.* INTO d
