@@ -101,8 +101,8 @@ class Replay:
     def _require_begun(self, here: Cursor) -> None:
         """What was there when the intake first looked is no change; who came before it would tell all of that."""
         if self.worker == handoff_intake.NAME and here.phase in (None, "seeding"):
-            name = self.source.source_name
-            raise Usage(f"{name} has not been read by {self.worker} for the first time", hint="oneroof run --until-idle")
+            what = f"{self.source.source_name} has not been read by {self.worker} for the first time"
+            raise Usage(what, hint="oneroof run --until-idle")
 
     def _piece(self, first: int) -> tuple[Piece, int, Replayed]:
         while True:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import inventory
 import judging
 from bed import command
 from inventory import impatient, settle
@@ -91,6 +92,22 @@ def test_every_change_of_an_object_is_told_with_its_kind_and_where_it_came_from(
         "occurred_at",
     }
     assert (said["source"], said["source_system"], said["actor_ref"]) == ("birth_registry", "birth_gate", "host")
+
+
+def test_a_row_of_a_class_registry_is_an_object_registered(logins: Logins) -> None:
+    """Doc 32 §3, kind 2: of any inventory but the birth registry, when it is new and when it changes."""
+    admin = logins.admin
+    logins.activate("governance.handoff.*")
+    tailed = inventory.make(admin)
+    inventory.sweep(admin, tailed)
+    inventory.intake(admin, tailed)
+    for change in ("INSERT INTO src VALUES (1, now(), 'a')", "UPDATE src SET status = 'grown'"):
+        admin.execute(change)
+        inventory.intake(admin, tailed)
+    assert [(kind, table, said["change_number"]) for kind, table, _, said in signals(admin)] == [
+        ("object_registered", "src", 1),
+        ("object_registered", "src", 2),
+    ]
 
 
 def test_a_group_is_told_of_once_in_a_window_and_again_if_more_comes(logins: Logins) -> None:

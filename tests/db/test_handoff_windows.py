@@ -181,7 +181,7 @@ def test_a_run_until_idle_leaves_what_waits_for_its_digest(logins: Logins) -> No
 
 
 def test_what_a_replay_reads_again_is_in_no_later_signal(logins: Logins) -> None:
-    """Told and forgotten, read again while its group waits for its digest: the digest tells what is new, and no more."""
+    """Told, forgotten and read again while its group waits for its digest, which tells what is new, and no more."""
     admin = logins.admin
     logins.activate("governance.handoff.*")
     take(admin)
