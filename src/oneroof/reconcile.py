@@ -29,8 +29,7 @@ LEAST_BUCKETS, MOST_BUCKETS = 4_096, 65_536
 # Whether the row of a candidate is known to be gone, and nobody has seen it since.
 _BURIED = sql.SQL(
     """(coalesce(o.facts @> '{"state": {"gone": true}}' OR o.facts @> '{"state": {"vanished": true}}', false)
-  AND NOT (c.dirty AND coalesce(c.dirty_reason, '')
-           IN ('source_row_changed', 'source_row_reborn', 'audit_drift', 'audit_successor')))"""
+  AND NOT (c.dirty AND coalesce(c.dirty_reason, '') = ANY (public.gov_applied_reasons())))"""
 )
 
 

@@ -9,7 +9,7 @@ SET random_page_cost = 1.1
 AS $$
   WITH picked AS MATERIALIZED (
     SELECT c.candidate_key, c.facts_hash,
-           c.dirty_reason IN ('source_row_changed', 'source_row_reborn', 'audit_drift', 'audit_successor') AS is_applied
+           c.dirty_reason = ANY (public.gov_applied_reasons()) AS is_applied
     FROM public.governance_candidate_state AS c
     WHERE c.source_name = p_source AND c.dirty AND (c.input_quality_state = 'pending') = true
     LIMIT p_most FOR UPDATE SKIP LOCKED

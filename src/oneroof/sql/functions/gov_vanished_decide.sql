@@ -14,7 +14,7 @@ BEGIN
     FROM public.governance_object AS o
     JOIN public.governance_candidate_state AS c ON c.candidate_key = o.candidate_key AND c.source_name = p_source
     WHERE o.facts @> '{"state": {"vanished": true}}'
-      AND NOT (c.dirty AND coalesce(c.dirty_reason, '') IN ('source_row_changed', 'source_row_reborn', 'audit_drift', 'audit_successor'))
+      AND NOT (c.dirty AND coalesce(c.dirty_reason, '') = ANY (public.gov_applied_reasons()))
     GROUP BY c.group_key
   ), buried AS (
     SELECT c.group_key, count(*) AS dead
@@ -48,7 +48,7 @@ BEGIN
     FROM public.governance_object AS o
     JOIN public.governance_candidate_state AS c ON c.candidate_key = o.candidate_key AND c.source_name = p_source
     WHERE o.facts @> '{"state": {"vanished": true}}'
-      AND NOT (c.dirty AND coalesce(c.dirty_reason, '') IN ('source_row_changed', 'source_row_reborn', 'audit_drift', 'audit_successor'))
+      AND NOT (c.dirty AND coalesce(c.dirty_reason, '') = ANY (public.gov_applied_reasons()))
       AND NOT EXISTS (SELECT FROM public.governance_vanishing AS g
                       WHERE g.source_name = p_source AND g.group_key = c.group_key AND g.allowed IS NULL)
     ORDER BY c.candidate_key LIMIT p_most FOR UPDATE OF c
