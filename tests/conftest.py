@@ -29,6 +29,7 @@ SLOW = (
     "tests/db/test_estate",
     "tests/db/test_events",
     "tests/db/test_exceptions",
+    "tests/db/test_failed_objects",
     "tests/db/test_four_eyes",
     "tests/db/test_handoff",
     "tests/db/test_inbox",

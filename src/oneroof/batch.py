@@ -9,7 +9,7 @@ composed once per shape and kept by whoever runs them.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import psycopg
@@ -21,6 +21,7 @@ from oneroof.source import Source
 # What nobody has judged yet is undecided, under no ruleset.
 NO_RULESET = "none"
 EVERY = sql.SQL("true")
+NO_MORE = sql.SQL("")
 # An xid that no row has: versions below it are not remembered.
 FORGET = 2**62
 # What becomes of a candidate that a birth takes: whose it is, and the notes of both rows.
@@ -32,7 +33,8 @@ ROWS, SPANS = "remembered", "spans"
 @dataclass(frozen=True, slots=True)
 class Applied:
     """What a batch did: rows read, those of them that count, candidates written, the births among them, our own rows,
-    the latest row to be believed (NULL, infinity and what is beyond now + 5 min mark nothing), and who wrote the rows.
+    the latest row to be believed (NULL, infinity and what is beyond now + 5 min mark nothing), who wrote the rows, and
+    the keys of those that were put aside.
     """
 
     read: int
@@ -43,6 +45,7 @@ class Applied:
     mark_ts: str | None
     mark_key: str | None
     xids: list[int]
+    staged: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +110,17 @@ def known_key(violation: psycopg.Error) -> str | None:
 def staging(rows: sql.Composed, *, counts: sql.Composable = EVERY, memory: str = ROWS) -> sql.Composed:
     """Put bare rows aside that cannot be applied, and remember them like any other."""
     staged = sql.SQL("put AS ({})").format(sql.SQL(queries("batch")["staged"]).format())
-    return effective(rows, staged, counts=counts, memory=memory)
+    told = sql.SQL(", ARRAY(SELECT source_key FROM put)")
+    return effective(rows, staged, counts=counts, memory=memory, told=told)
 
 
 def effective(
-    rows: sql.Composed, effects: sql.Composable, *, counts: sql.Composable = EVERY, memory: str = ROWS
+    rows: sql.Composed,
+    effects: sql.Composable,
+    *,
+    counts: sql.Composable = EVERY,
+    memory: str = ROWS,
+    told: sql.Composable = NO_MORE,
 ) -> sql.Composed:
     """Remember the versions of rows and do something with them: table expressions, the last of which is `put`, a row
     for each that was written, which says whether it was born. Rows in the order of timestamp and key are remembered in
@@ -119,7 +128,7 @@ def effective(
     """
     remembered = sql.SQL("remembered AS ({})").format(sql.SQL(queries("batch")[memory]))
     return sql.SQL(queries("batch")["apply"]).format(
-        rows=rows, effects=sql.SQL(", ").join([remembered, effects]), counts=counts
+        rows=rows, effects=sql.SQL(", ").join([remembered, effects]), counts=counts, told=told
     )
 
 

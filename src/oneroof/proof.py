@@ -175,7 +175,11 @@ def document(proof: Proof, *, version: str) -> dict[str, Any]:
 def _scope(scope: Scope) -> dict[str, Any]:
     found = scope.rows
     extra = {"retry": found.retry.count, "dead_letter": found.dead_letter.count}
-    reasons = {**scope.reasons, **{name: count for name, count in extra.items() if count}}
+    # Rows that never became a candidate, and those whose candidate is one of an earlier version.
+    reasons = dict(scope.reasons)
+    for name, count in extra.items():
+        if count:
+            reasons[name] = reasons.get(name, 0) + count
     return {
         "frontier": None if scope.frontier is None else str(scope.frontier),
         "rows": found.rows,

@@ -1,17 +1,32 @@
-"""One worker's failed items on one source, tried again when their time has come: all that are due in one statement."""
+"""Failed items of one source: put aside, and tried again when their time has come, all that are due in one statement.
+
+Of an item whose row is a candidate already, in an earlier version, the candidate is told (docs/explanation/retry.md).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
+import psycopg
+from psycopg import sql
+
 from oneroof import batch, handoff, retry, tail
-from oneroof.db import Connection
+from oneroof.batch import Applied, Ask
+from oneroof.db import Connection, queries
 from oneroof.errors import OneroofError
 from oneroof.lease import Lease
-from oneroof.source import Source
+from oneroof.source import INVENTORY, Source
 from oneroof.width import Width
 from oneroof.worker import NOTHING, Step, fenced, isolating
+
+
+def stage(connection: Connection, source: Source, asked: Ask) -> Applied:
+    """Put rows aside that cannot be applied, and tell the candidates that earlier versions of them have made."""
+    done = batch.apply(connection, asked)
+    if done.staged and source.source_kind == INVENTORY:
+        _know(connection, source, done.staged)
+    return done
 
 
 @dataclass(slots=True)
@@ -66,3 +81,14 @@ class Retries:
     def _fail(self, connection: Connection, error: OneroofError) -> Step:
         retry.fail(connection, list(self._due(connection)), error)
         return Step(seen=0, written=0, idle=False)
+
+
+def _know(connection: Connection, source: Source, keys: list[str]) -> None:
+    """Which candidates some rows are; nobody can say if it is that which cannot be made of them, or not in time."""
+    statement = sql.SQL(queries("retry")["know"]).format(rows=tail.item_rows(source))
+    try:
+        with connection.transaction():
+            connection.execute(statement, {"scope": source.source_name, "keys": keys})
+    except psycopg.Error as error:
+        if not (retry.is_poison(error) or isinstance(error, psycopg.errors.QueryCanceled)):
+            raise

@@ -61,7 +61,7 @@ def kind_of(error: OneroofError) -> Kind:
             return SLOW
         case pg.DiskFull():
             return FULL
-        case psycopg.Error() if (cause.sqlstate or "").startswith(_POISON):
+        case psycopg.Error() if is_poison(cause):
             return POISON
         case psycopg.Error() if (cause.sqlstate or "").startswith(_LOST):
             return LOST
@@ -69,6 +69,11 @@ def kind_of(error: OneroofError) -> Kind:
             return LOST
         case _:
             return SICK
+
+
+def is_poison(error: psycopg.Error) -> bool:
+    """Whether another row would have gone well."""
+    return (error.sqlstate or "").startswith(_POISON)
 
 
 def describe(error: OneroofError) -> dict[str, str]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import ExitStack
+from typing import Any
 
 import psycopg
 import pytest
 from psycopg import sql
 
+import judging
 from bed import connect, silent
 from inventory import POISON, claim, intake, make, settle, sweep, until_idle
 from oneroof import findings, lease, proof, source, walk, witness
-from oneroof.db import Connection, one
+from oneroof.db import Connection, one, queries
 from oneroof.errors import Unavailable
 from oneroof.proof import Proof, Scope
 from oneroof.source import Source
@@ -255,6 +258,29 @@ def test_an_object_of_its_own_is_derived_again(admin: Connection, tailed: Source
     assert broken(prove(admin, deep=True)) == {}
     admin.execute("UPDATE governance_object SET rule_code = 'mine'")
     assert broken(prove(admin, deep=True)) == {"derivation": ["src:code 9"]}
+
+
+def plan_nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for part in plan.get("Plans", []):
+        yield from plan_nodes(part)
+
+
+@pytest.mark.parametrize("what", ["judged", "objects"])
+def test_a_deep_proof_judges_all_sets_of_facts_at_once(admin: Connection, what: str) -> None:
+    """Once for a page of them and not once for each, also on tables that nobody has analysed."""
+    births = judging.births(admin)
+    judging.sweep(admin, births)
+    judging.judge(admin, births)
+    admin.execute(
+        "INSERT INTO governance_object (candidate_key) SELECT candidate_key FROM governance_candidate_state"
+        " ON CONFLICT DO NOTHING"
+    )
+    admin.execute("UPDATE governance_object SET is_dirty = false")
+    given = {"source": "birth_registry", "after": -(2**63) if what == "judged" else "", "most": 200}
+    explain = "EXPLAIN (ANALYZE, FORMAT JSON) " + queries("proof")[what]
+    nodes = list(plan_nodes(one(admin, explain, given)[0][0]["Plan"]))
+    assert [node["Actual Loops"] for node in nodes if node.get("Function Name") == "gov_rules_evaluate"] == [1]
 
 
 def test_what_is_not_yet_due_is_told_and_no_omission(admin: Connection, tailed: Source) -> None:

@@ -165,7 +165,8 @@ GRANT EXECUTE ON FUNCTION public.gov_worker_pause(text, boolean), public.gov_pol
 GRANT EXECUTE ON FUNCTION public.gov_oldest_transaction(interval) TO oneroof_worker;
 GRANT EXECUTE ON FUNCTION public.gov_key_mark(text) TO oneroof_reader, oneroof_worker, oneroof_operator;
 GRANT EXECUTE ON FUNCTION public.gov_retry_stage(text, text, text, text, bigint, text, text),
-  public.gov_retry_fail(bigint[], text, text), public.gov_retry_end(bigint[], text, text) TO oneroof_worker;
+  public.gov_retry_fail(bigint[], text, text), public.gov_retry_end(bigint[], text, text),
+  public.gov_retry_know(text, text[], text[]) TO oneroof_worker;
 GRANT EXECUTE ON FUNCTION public.gov_retry_replay(bigint[]), public.gov_retry_resolve(bigint[], text) TO oneroof_operator;
 GRANT EXECUTE ON FUNCTION public.gov_gate_close(text, text) TO oneroof_operator, oneroof_approver;
 GRANT EXECUTE ON FUNCTION public.gov_ownership_import(jsonb, boolean, boolean),

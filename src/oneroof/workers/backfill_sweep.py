@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from psycopg import errors as pg
 from psycopg import sql
 
-from oneroof import batch, cursor, events, facts, headers, ranges, strip, tail
+from oneroof import batch, cursor, events, facts, headers, ranges, retries, strip, tail
 from oneroof.batch import Statements
 from oneroof.columns import DATED, EPOCH, UNDATED
 from oneroof.cursor import Cursor
@@ -315,7 +315,7 @@ class BackfillSweep:
                 **describe(error),
             }
             statement = batch.staging(self._rows(covered, bare=True)).as_bytes(None)
-            done = batch.apply(self.connection, batch.ask(self.source, statement, {**given, **who}))
+            done = retries.stage(self.connection, self.source, batch.ask(self.source, statement, {**given, **who}))
             self._draft = replace(self.run, dlq=self.run.dlq + done.written)
             return done.written
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from oneroof import batch, cursor, events, facts, findings, lease, reconcile, tail
+from oneroof import batch, cursor, events, facts, findings, lease, reconcile, retries, tail
 from oneroof.batch import Statements
 from oneroof.columns import EPOCH
 from oneroof.cursor import Cursor
@@ -362,7 +362,7 @@ class FullAudit:
         who = {"worker": INTAKE, "source": self.name, "cursor": None, "keep": batch.FORGET, **describe(poison)}
         given = self._suspects(at, **piece.given, **who)
         staging = batch.staging(reconcile.bare(self.source)).as_bytes(None)
-        staged = batch.apply(self.connection, batch.ask(self.source, staging, given))
+        staged = retries.stage(self.connection, self.source, batch.ask(self.source, staging, given))
         return Done(piece.then(), {"failed": staged.written})
 
     def _piece(self, at: dict[str, Any], blocks: int, *, most: int | None = None) -> Piece:

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from psycopg import errors as pg
 from psycopg.rows import TupleRow
 
-from oneroof import batch, cursor, handoff, strip, window
+from oneroof import batch, cursor, handoff, retries, strip, window
 from oneroof.ahead import BUSY_PAGES, Ahead
 from oneroof.asking import Asking
 from oneroof.batch import Applied, Ask
@@ -298,7 +298,7 @@ class HandoffIntake:
             asked = self._ask(here, poison)
             if poison is None:
                 prepare(self.connection, asked.statement, asked.given)
-            done = batch.apply(self.connection, asked)
+            done = self._apply(asked, poison)
         else:
             done = Applied(*answer)
         size = 1 if poison else self._width.now
@@ -361,10 +361,13 @@ class HandoffIntake:
         self._met, self._telling.has_found = self._latest_remembered(here) if self._met is None else self._met, True
         births = self._streak.lasts()
         asked = self._asking.piece(here, at, piece, beyond=self._met, births=births, poison=poison)
-        done = batch.apply(self.connection, asked)
+        done = self._apply(asked, poison)
         self._account(here, done, poison=poison, at=at, full=full)
         self._glance.beyond = self._remembered
         return Step(seen=done.read, written=done.written, idle=False)
+
+    def _apply(self, asked: Ask, poison: OneroofError | None) -> Applied:
+        return retries.stage(self.connection, self.source, asked) if poison else batch.apply(self.connection, asked)
 
     def _close(self, here: Cursor, at: At) -> Step:
         cursor.close_window(self.connection, here, phase="incremental")

@@ -16,6 +16,7 @@ BEGIN
   FROM public.governance_retry AS r
   WHERE r.item_id = ANY (p_items) AND r.state IN ('done', 'resolved') AND e.processed_at IS NULL AND e.actor_ref = 'oneroof'
     AND e.capture_payload ->> 'item_id' = r.item_id::text;
+  PERFORM public.gov_retry_tell(p_items);
   RETURN ended;
 END
 $$;

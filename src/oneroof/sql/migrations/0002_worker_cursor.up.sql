@@ -211,6 +211,7 @@ CREATE TABLE public.governance_retry (
   source_name     text NOT NULL,
   source_key      text NOT NULL,
   key_mark        text NOT NULL,
+  candidate_key   text,
   row_xid         bigint NOT NULL,
   state           text NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'dead', 'done', 'resolved')),
   attempts        bigint NOT NULL DEFAULT 1,
@@ -225,6 +226,7 @@ CREATE TABLE public.governance_retry (
   UNIQUE (worker_name, source_name, key_mark, row_xid)
 );
 COMMENT ON TABLE public.governance_retry IS 'the keys of failed items beside event_pending, which may have none: done + waiting + dead = seen';
+COMMENT ON COLUMN public.governance_retry.candidate_key IS 'the candidate that an earlier version of the row made, if there was one when it failed';
 CREATE INDEX governance_retry_due ON public.governance_retry (worker_name, source_name, next_attempt_at) WHERE state = 'waiting';
 CREATE INDEX governance_retry_dead ON public.governance_retry (worker_name, source_name) WHERE state = 'dead';
 CREATE INDEX governance_retry_state ON public.governance_retry (state, item_id);

@@ -195,9 +195,11 @@ SELECT max(p.candidate_key), count(*),
 FROM evaluated AS e JOIN picked AS p ON p.candidate_key = e.candidate_key
 
 -- items --
--- Rows of a source of which a version failed and is not settled.
+-- Rows of a source of which a version failed and is not settled, but for those whose candidate is undecided for that.
 SELECT count(DISTINCT t.key_mark) FROM public.governance_retry AS t
 WHERE t.state IN ('waiting', 'dead') AND split_part(t.source_name, '#', 1) = %(source)s
+  AND NOT EXISTS (SELECT FROM public.governance_candidate_state AS c
+                  WHERE c.candidate_key = t.candidate_key AND c.source_name = %(source)s AND c.undecided_reason IN ('retry', 'dead_letter'))
 
 -- classes --
 -- Classes of which something else is known now than what their members were judged by.

@@ -6,6 +6,9 @@ ORDER BY next_attempt_at, item_id LIMIT %(most)s
 -- finish --
 SELECT public.gov_retry_end(%(items)s::bigint[], 'done'::text, NULL::text)
 
+-- know --
+SELECT public.gov_retry_know(%(scope)s::text, array_agg(r.source_key), array_agg(r.candidate_key)) FROM ({rows}) AS r WHERE NOT r.own
+
 -- fail --
 SELECT public.gov_retry_fail(%(items)s::bigint[], %(sqlstate)s::text, %(error)s::text)
 
