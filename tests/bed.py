@@ -213,3 +213,10 @@ def _replace_clock(connection: Connection, body: str) -> None:
             "SET search_path = pg_catalog, pg_temp AS {}"
         ).format(sql.Literal(body))
     )
+
+
+def plan_nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A plan as EXPLAIN tells it in JSON, node by node."""
+    yield plan
+    for part in plan.get("Plans", []):
+        yield from plan_nodes(part)

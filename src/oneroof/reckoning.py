@@ -95,8 +95,8 @@ class Reckoning:
     has_same_facts: bool = False
     # Candidates that are accounted as gone although their row is there: until the next audit has looked.
     returned: Named = field(default_factory=Named)
-    # Rows that have a candidate, of an earlier version: the last one failed and is an item, of which the books do not say
-    # so yet.
+    # Rows that have a candidate, of an earlier version: the last one failed and is an item, and the books do not say so
+    # yet.
     unapplied: int = 0
     duplicates: Named = field(default_factory=Named)
     retry: Named = field(default_factory=Named)

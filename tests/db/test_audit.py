@@ -613,19 +613,12 @@ def test_what_moves_while_buckets_are_added_up_is_no_difference(
     assert is_well(admin, crowded)
 
 
-def test_time_and_lag(admin: Connection, tailed: Source) -> None:
-    """Verdicts past their time are expired; candidates that wait too long are a finding until they have waited."""
+def test_verdicts_past_their_time_are_expired(admin: Connection, tailed: Source) -> None:
+    """Where the scan has not."""
     admin.execute("UPDATE governance_candidate_state SET stale_after = now() - interval '1 day' WHERE source_key = '1'")
-    admin.execute(
-        "UPDATE governance_candidate_state SET dirty = true, dirtied_at = now() - interval '1 day'"
-        " WHERE source_key = '2'"
-    )
-    found = audit(admin, tailed)
-    assert (found["expired"], found["waiting_too_long"]) == (1, 1)
-    assert "scan_lag" in [each.issue_type for each in findings.listing(admin)]
+    assert audit(admin, tailed)["expired"] == 1
     judge(admin, tailed)
     assert is_well(admin, tailed)
-    assert "scan_lag" not in [each.issue_type for each in findings.listing(admin)]
 
 
 SNAPSHOTS = """SELECT s.snapshot_ref, e.metrics, e.delta_previous FROM governance_snapshot AS s

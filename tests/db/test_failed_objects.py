@@ -173,7 +173,8 @@ def test_what_else_is_known_of_an_object_stays_known(admin: Connection, born: st
     assert state(admin) == COVERED
 
 
-def test_a_birth_that_failed_has_no_candidate_and_is_accounted_by_its_item(admin: Connection, born: str) -> None:
+@pytest.mark.usefixtures("born")
+def test_a_birth_that_failed_has_no_candidate_and_is_accounted_by_its_item(admin: Connection) -> None:
     """Unchanged: nothing is known of what never became an object."""
     impatient(admin, attempts=1)
     admin.execute(

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import ExitStack
-from typing import Any
 
 import psycopg
 import pytest
 from psycopg import sql
 
 import judging
-from bed import connect, silent
+from bed import connect, plan_nodes, silent
 from inventory import POISON, claim, intake, make, settle, sweep, until_idle
 from oneroof import findings, lease, proof, source, walk, witness
 from oneroof.db import Connection, one, queries
@@ -258,12 +256,6 @@ def test_an_object_of_its_own_is_derived_again(admin: Connection, tailed: Source
     assert broken(prove(admin, deep=True)) == {}
     admin.execute("UPDATE governance_object SET rule_code = 'mine'")
     assert broken(prove(admin, deep=True)) == {"derivation": ["src:code 9"]}
-
-
-def plan_nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    yield plan
-    for part in plan.get("Plans", []):
-        yield from plan_nodes(part)
 
 
 @pytest.mark.parametrize("what", ["judged", "objects"])

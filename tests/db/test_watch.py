@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import threading
+from datetime import timedelta
 
 import pytest
 
-from bed import Bed, as_user, command, connect
+import inventory
+import judging
+from bed import Bed, as_user, command, connect, plan_nodes
 from liveness import WORKER, Actor
-from oneroof import findings, policy
-from oneroof.db import Connection, one, transaction
+from oneroof import facts, findings, owners, policy, source
+from oneroof.db import Connection, one, queries, transaction
 from oneroof.errors import Refused
 from oneroof.watch import Seen, watch
 
@@ -242,6 +245,98 @@ def test_a_source_whose_table_was_dropped_is_a_finding(admin: Connection, instal
     assert command("source", "remove", "short_lived", dsn=installed_database).code == 0
     assert watch(admin).cleared == [lost]
     assert command("source", "check", dsn=installed_database).code == 0
+
+
+LIMIT = timedelta(minutes=5)
+
+
+def age_candidates(admin: Connection, which: str, *, by: timedelta) -> None:
+    """Let time go by for some of them alone."""
+    admin.execute(
+        "UPDATE governance_candidate_state SET dirtied_at = dirtied_at - %(by)s, stale_after = stale_after - %(by)s"
+        f" WHERE {which}",
+        {"by": by},
+    )
+
+
+@pytest.fixture
+def judged(admin: Connection, installed_database: str) -> str:
+    """An inventory whose verdicts hold for a while; the subject of findings about its scan."""
+    tailed = inventory.make(admin)
+    admin.execute("INSERT INTO src SELECT n, now(), 'code ' || n FROM generate_series(1, 20) AS n")
+    owned = "level,subject,responsibility,owner,valid_from,valid_to\nscope,*,policy,GOV-COUNCIL,,\n"
+    with connect(as_user(installed_database, "requester")) as operator:
+        owners.take(operator, owned.encode(), form="csv")
+    inventory.sweep(admin, tailed, batch=100)
+    judging.judge(admin, tailed)
+    watch(admin)
+    return "gov_candidate_scan:src"
+
+
+@pytest.mark.parametrize("state", ["pending", "ready"])
+def test_candidates_that_wait_too_long_for_their_verdict_are_a_finding(
+    admin: Connection, judged: str, state: str
+) -> None:
+    """Before the gate or behind it; raised by the look after the limit, once, and closed by the one after the scan."""
+    lag = f"scan_lag:{judged}"
+    admin.execute(
+        "UPDATE governance_candidate_state SET dirty = true, dirtied_at = now(), input_quality_state = %s"
+        " WHERE source_key = '7'",
+        (state,),
+    )
+    age_candidates(admin, "dirty", by=LIMIT - timedelta(minutes=1))
+    assert watch(admin).raised == []
+    age_candidates(admin, "dirty", by=timedelta(minutes=2))
+    assert watch(admin).raised == [lag]
+    assert watch(admin).raised == []
+    (found,) = [each for each in findings.listing(admin) if each.issue_type == "scan_lag"]
+    assert (found.subject, found.details) == (judged, {"source": "src", "limit": "00:05:00"})
+    judging.judge(admin, source.find(admin, "src"))
+    assert watch(admin).cleared == [lag]
+
+
+def test_verdicts_that_stay_stale_are_a_finding_until_they_are_renewed(admin: Connection, judged: str) -> None:
+    """Not those that the next turn of the scan renews: only where it is behind, or where nobody expires them at all."""
+    tailed, stale, lag = source.find(admin, "src"), f"stale_verdict:{judged}", f"scan_lag:{judged}"
+    (verdicts,) = one(
+        admin, "SELECT count(*) FROM governance_candidate_state WHERE source_name = 'src' AND stale_after IS NOT NULL"
+    )
+    assert verdicts == 20
+    (held,) = one(admin, "SELECT max(stale_after) - now() FROM governance_candidate_state WHERE source_name = 'src'")
+    age_candidates(admin, "source_name = 'src'", by=held)
+    assert watch(admin).raised == []
+    age_candidates(admin, "source_name = 'src'", by=LIMIT + timedelta(minutes=1))
+    assert watch(admin).raised == [stale], "its time was over long ago and nobody has said so"
+
+    assert facts.call(admin, "expire", tailed, most=100) == 20
+    assert watch(admin).cleared == [stale], "the scan has begun"
+    age_candidates(admin, "verdict = 'stale'", by=LIMIT + timedelta(minutes=1))
+    assert watch(admin).raised == [lag, stale]
+    assert one(admin, "SELECT count(*) FROM governance_object") == (0,)
+    judging.judge(admin, tailed)
+    assert watch(admin).cleared == [lag, stale]
+
+
+def test_the_look_at_candidates_takes_the_oldest_from_an_index(admin: Connection) -> None:
+    """However many there are and however many are dirty, whatever the planner knows of them."""
+    admin.execute("ALTER TABLE governance_candidate_state SET (autovacuum_enabled = off)")
+    admin.execute("ANALYZE governance_candidate_state")
+    admin.execute(
+        """INSERT INTO governance_candidate_state (candidate_key, ruleset_version, group_key, source_name, source_key,
+             source_version, facts_hash, dirty, dirtied_at, stale_after, input_quality_state)
+           SELECT n, 'v', 'g', 'birth_registry', n, '3', n, n % 3 = 0, now(), now() + interval '1 day',
+                  CASE WHEN n % 2 = 0 THEN 'pending' ELSE 'ready' END
+           FROM generate_series(1, 30000) AS n"""
+    )
+    (pages,) = one(admin, "SELECT pg_relation_size('governance_candidate_state') / current_setting('block_size')::int")
+    look = "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT * FROM gov_scan_oldest()"
+    # The first time the catalog is read as well.
+    plan = [one(admin, look)[0][0]["Plan"] for _ in range(2)][-1]
+    assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] < 150 < pages
+    with admin.transaction(force_rollback=True):
+        (whole,) = one(admin, "EXPLAIN (ANALYZE, FORMAT JSON) " + queries("watch")["reconcile"])
+    looks = [node for node in plan_nodes(whole[0]["Plan"]) if "candidate_state" in node.get("Relation Name", "")]
+    assert [(node["Node Type"], node["Actual Rows"] * node["Actual Loops"]) for node in looks] == [("Index Scan", 1)]
 
 
 def test_watching_needs_the_workers_role(actor: Actor, installed_database: str) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from oneroof import batch, cursor, events, facts, findings, lease, reconcile, retries, tail
+from oneroof import batch, cursor, events, facts, reconcile, retries, tail
 from oneroof.batch import Statements
 from oneroof.columns import EPOCH
 from oneroof.cursor import Cursor
@@ -59,7 +59,6 @@ STEPS = (
     "books",
     "vanished",
     "expired",
-    "waiting",
 )
 COUNTS = {
     "missing": "repaired_missing",
@@ -75,7 +74,6 @@ COUNTS = {
     "verdicts": "repaired_verdicts",
     "groups": "repaired_groups",
     "expired": "expired",
-    "waiting": "waiting_too_long",
 }
 
 
@@ -151,7 +149,7 @@ class FullAudit:
         self._execute("closed", {"worker": NAME, "source": self.name, "snapshot": snapshot})
         self._execute("signals", {})
         number = int(here.metadata.get("batches") or 0)
-        mended = sum(count for what, count in counts.items() if what not in ("held", "waiting"))
+        mended = sum(count for what, count in counts.items() if what != "held")
         done_now = events.completed(COMPLETED, source=self.name, number=number, seen=run.rows_seen, repaired=mended)
         events.emit(self.connection, [done_now])
         return step_done, run, 1
@@ -175,7 +173,7 @@ class FullAudit:
 
     def _advance(self, here: Cursor, at: dict[str, Any], counts: dict[str, int]) -> tuple[Step, Run, int]:
         # What was only seen is not written.
-        written = sum(counts.values()) - counts.get("held", 0) - counts.get("waiting", 0)
+        written = sum(counts.values()) - counts.get("held", 0)
         run = replace(
             self.run,
             batch_count=self.run.batch_count + 1,
@@ -209,7 +207,6 @@ class FullAudit:
             "books": lambda _: self._books(),
             "vanished": lambda _: self._vanished(),
             "expired": lambda _: self._expired(),
-            "waiting": lambda _: self._waiting(),
         }
         return steps[name]
 
@@ -341,18 +338,6 @@ class FullAudit:
         """Verdicts whose time is over and that nobody has expired."""
         expired = facts.call(self.connection, "expire", self.source, most=self.batch)
         return Done({} if expired else None, {"expired": expired})
-
-    def _waiting(self) -> Done:
-        """Whether candidates wait longer for their verdict than allowed."""
-        waiting, limit = one(self.connection, queries("audit")["waiting"], self._given())
-        subject = lease.executor_name("gov_candidate_scan", self.name)
-        if waiting:
-            title = f"candidates of {self.name} wait longer for their verdict than {limit}"
-            details = {"source": self.name, "limit": limit}
-            findings.keep_finding(self.connection, "scan_lag", subject=subject, title=title, details=details)
-        else:
-            findings.clear_finding(self.connection, "scan_lag", subject=subject)
-        return Done(None, {"waiting": waiting})
 
     def _poisoned(self, at: dict[str, Any], poison: OneroofError) -> Done:
         """A row that cannot be mended, alone at last, becomes an item of the intake."""

@@ -15,6 +15,6 @@ AS $$
                "conflict": false, "unknown": 0},
     "exception": "none",
     "state": {"born": true, "gone": false, "vanished": false, "duplicate": false, "failed": "none", "trusted": true,
-              "quarantined": false, "expired": false, "reborn": false}
+              "quarantined": false, "reborn": false}
   }'::jsonb
 $$;

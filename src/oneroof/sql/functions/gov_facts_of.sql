@@ -8,7 +8,7 @@ AS $$
   SELECT jsonb_build_object('source', p_source, 'class', p_class, 'grain', p_grain, 'row', p_row) || coalesce(p_class_facts, '{}'::jsonb)
          || jsonb_build_object(
               'state', '{"born": true, "gone": false, "vanished": false, "duplicate": false, "failed": "none", "trusted": true,
-                         "quarantined": false, "expired": false, "reborn": false}'::jsonb
+                         "quarantined": false, "reborn": false}'::jsonb
                        || coalesce(p_class_facts -> 'state', '{}'::jsonb) || coalesce(p_own -> 'state', '{}'::jsonb)
                        || CASE WHEN p_own ? 'duplicate' THEN '{"duplicate": true}'::jsonb ELSE '{}'::jsonb END,
               'owners', CASE WHEN p_own -> 'owners' IS NULL THEN coalesce(p_class_facts -> 'owners', '{}'::jsonb)

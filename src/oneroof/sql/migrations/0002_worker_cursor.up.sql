@@ -113,8 +113,8 @@ CREATE TABLE public.governance_candidate_state (
   PRIMARY KEY (candidate_key)
 );
 COMMENT ON TABLE public.governance_candidate_state IS 'one current row per candidate; a verdict is always of a snapshot, a ruleset and a time';
-CREATE INDEX governance_candidate_state_dirty ON public.governance_candidate_state (source_name, (input_quality_state = 'pending'))
-WHERE dirty;
+CREATE INDEX governance_candidate_state_dirty ON public.governance_candidate_state
+  (source_name, (input_quality_state = 'pending'), dirtied_at) WHERE dirty;
 CREATE INDEX governance_candidate_state_facts ON public.governance_candidate_state (facts_hash, source_name);
 CREATE INDEX governance_candidate_state_stale ON public.governance_candidate_state (stale_after) WHERE stale_after IS NOT NULL;
 

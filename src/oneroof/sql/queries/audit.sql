@@ -321,10 +321,3 @@ SELECT count(*) FILTER (WHERE a.is_held),
                                             'members', a.members))
                   ELSE public.gov_finding_clear('mass_vanishing'::text, a.subject::text) END)
 FROM acts AS a
-
--- waiting --
--- How many candidates have waited longer for their verdict than allowed, and how long that is.
-SELECT count(*), (SELECT p.lag_limit::text FROM public.governance_worker_policy AS p WHERE p.worker_name = 'gov_candidate_scan')
-FROM public.governance_candidate_state AS c
-WHERE c.source_name = %(scope)s AND c.dirty
-  AND c.dirtied_at < (SELECT public.gov_now()) - (SELECT p.lag_limit FROM public.governance_worker_policy AS p WHERE p.worker_name = 'gov_candidate_scan')

@@ -4,6 +4,23 @@
 WITH workers AS MATERIALIZED (
   SELECT s.*, s.worker_name || ':' || s.source_name AS subject FROM public.v_worker_status AS s
 ),
+behind AS MATERIALIZED (
+  SELECT o.source_name, p.lag_limit
+  FROM public.gov_scan_oldest() AS o
+  JOIN public.governance_worker_policy AS p ON p.worker_name = 'gov_candidate_scan'
+  WHERE o.dirtied_at < (SELECT public.gov_now()) - p.lag_limit
+),
+-- Verdicts that are stale for more than a moment: the scan is behind; or the oldest was to be renewed, and nobody has begun.
+stale AS MATERIALIZED (
+  SELECT b.source_name FROM behind AS b
+  WHERE (SELECT sum(l.members) FROM public.governance_ledger AS l WHERE l.source_name = b.source_name AND l.verdict = 'stale') > 0
+  UNION
+  SELECT o.source_name
+  FROM (SELECT c.source_name, c.stale_after FROM public.governance_candidate_state AS c
+        WHERE c.stale_after IS NOT NULL ORDER BY c.stale_after LIMIT 1) AS o
+  JOIN public.governance_worker_policy AS p ON p.worker_name = 'gov_candidate_scan'
+  WHERE o.stale_after < (SELECT public.gov_now()) - p.lag_limit
+),
 wanted AS MATERIALIZED (
   SELECT 'cursor_silent_gap' AS issue_type, subject, worker_name || ' no longer ticks on ' || source_name AS title,
          jsonb_build_object('lease_owner', lease_owner, 'last_tick_at', last_tick_at, 'last_tick_status', last_tick_status) AS details
@@ -23,6 +40,14 @@ wanted AS MATERIALIZED (
   SELECT 'handoff_dlq', subject, 'handoffs of ' || source_name || ' failed every attempt', '{}'::jsonb
   FROM workers WHERE dead > 0 AND worker_name = 'gov_handoff_intake'
   UNION ALL
+  SELECT 'scan_lag', 'gov_candidate_scan:' || b.source_name, 'candidates of ' || b.source_name || ' wait longer for their verdict than allowed',
+         jsonb_build_object('source', b.source_name, 'limit', b.lag_limit::text)
+  FROM behind AS b
+  UNION ALL
+  SELECT 'stale_verdict', 'gov_candidate_scan:' || t.source_name, 'verdicts of ' || t.source_name || ' were not renewed in time',
+         jsonb_build_object('source', t.source_name)
+  FROM stale AS t
+  UNION ALL
   -- A table that was dropped takes its rows with it, and whoever follows it has nothing to say any more.
   SELECT 'cursor_source_error', 'source:' || s.source_name, 'the table of source ' || s.source_name || ' is not there any more', '{}'::jsonb
   FROM public.governance_source AS s WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_class AS c WHERE c.oid = s.relation)
@@ -33,7 +58,8 @@ over AS MATERIALIZED (
   WHERE f.is_open AND f.issue_type IN ('cursor_silent_gap', 'cursor_lag', 'cursor_lease_conflict', 'cursor_dlq',
                                        'cursor_source_error', 'cursor_watermark_regression',
                                        'backfill_batch_failed', 'backfill_dlq_overflow', 'handoff_dlq_overflow',
-                                       'handoff_silent_gap', 'handoff_lag', 'handoff_dlq', 'group_invalidation_storm')
+                                       'handoff_silent_gap', 'handoff_lag', 'handoff_dlq', 'group_invalidation_storm',
+                                       'scan_lag', 'stale_verdict')
 ),
 acts AS MATERIALIZED (
   SELECT issue_type, subject, title, details, true AS is_wanted FROM wanted
@@ -46,7 +72,7 @@ acts AS MATERIALIZED (
   ) AS r
   LEFT JOIN public.governance_worker_policy AS p ON p.worker_name = split_part(o.subject, ':', 1)
   WHERE CASE
-    WHEN o.issue_type IN ('cursor_silent_gap', 'cursor_lag', 'handoff_silent_gap', 'handoff_lag', 'handoff_dlq')
+    WHEN o.issue_type IN ('cursor_silent_gap', 'cursor_lag', 'handoff_silent_gap', 'handoff_lag', 'handoff_dlq', 'scan_lag', 'stale_verdict')
          OR starts_with(o.subject, 'source:')
       THEN NOT EXISTS (SELECT FROM wanted AS w WHERE w.issue_type = o.issue_type AND w.subject = o.subject)
     -- Whoever was sick, perhaps in another process, and has moved its cursor since is well.
