@@ -193,6 +193,65 @@ def test_an_altered_verdict_is_judged_again(admin: Connection, tailed: Source) -
     assert is_well(admin, tailed)
 
 
+JUDGEMENTS = (
+    "verdict = 'retired', undecided_reason = NULL",
+    "input_state = 'quarantined'",
+    "rule_code = 'owned'",
+    "finding_types = '{owner_gap}'",
+    "stale_after = '1 day'",
+)
+
+
+def as_judged(admin: Connection, table: str) -> list[Any]:
+    """All that is stored of judgements."""
+    rows = admin.execute(
+        "SELECT to_jsonb(f) - '{judged_at,settles_until,is_settled,spreads_until,is_spreading}'::text[]"
+        f" FROM {table} AS f ORDER BY 1"
+    )
+    return [row for (row,) in rows]
+
+
+@pytest.mark.parametrize("alter", JUDGEMENTS)
+def test_an_altered_judgement_is_judged_again_with_all_who_have_it(
+    admin: Connection, tailed: Source, alter: str
+) -> None:
+    """The set of facts and the verdicts of all its members altered alike: nothing differs but from what rules say."""
+    before = as_judged(admin, "governance_fact_set"), [state(admin, n) for n in range(1, ROWS + 1)]
+    behind_its_back(admin, f"UPDATE governance_fact_set SET {alter} WHERE source_name = 'src'")
+    behind_its_back(
+        admin,
+        """UPDATE governance_candidate_state AS c SET verdict = f.verdict, undecided_reason = f.undecided_reason,
+             input_quality_state = f.input_state, stale_after = c.scan_time + f.stale_after
+           FROM governance_fact_set AS f WHERE f.source_name = c.source_name AND f.facts_hash = c.facts_hash""",
+    )
+    assert audit(admin, tailed)["repaired_judgements"] == 1
+    judge(admin, tailed)
+    assert (as_judged(admin, "governance_fact_set"), [state(admin, n) for n in range(1, ROWS + 1)]) == before
+    assert is_well(admin, tailed)
+
+
+@pytest.mark.parametrize("alter", [*JUDGEMENTS, "judged_hash = 1"])
+def test_an_altered_judgement_of_a_single_object_is_judged_again(admin: Connection, tailed: Source, alter: str) -> None:
+    """A tombstone, say: it and its candidate were altered alike."""
+    admin.execute("DELETE FROM src WHERE id = 7")
+    audit(admin, tailed)
+    judge(admin, tailed)
+    audit(admin, tailed)
+    before = as_judged(admin, "governance_object"), state(admin, 7)
+    assert before[1][0] == "retired"
+    behind_its_back(admin, f"UPDATE governance_object SET {alter.replace('retired', 'covered')}")
+    behind_its_back(
+        admin,
+        """UPDATE governance_candidate_state AS c SET verdict = o.verdict, undecided_reason = o.undecided_reason,
+             input_quality_state = o.input_state, stale_after = c.scan_time + o.stale_after
+           FROM governance_object AS o WHERE o.candidate_key = c.candidate_key""",
+    )
+    assert audit(admin, tailed)["repaired_judgements"] == 1
+    judge(admin, tailed)
+    assert (as_judged(admin, "governance_object"), state(admin, 7)) == before
+    assert is_well(admin, tailed)
+
+
 def test_a_candidate_that_somebody_holds_is_waited_for(
     admin: Connection, tailed: Source, installed_database: str
 ) -> None:

@@ -275,6 +275,20 @@ def test_a_deep_proof_judges_all_sets_of_facts_at_once(admin: Connection, what: 
     assert [node["Actual Loops"] for node in nodes if node.get("Function Name") == "gov_rules_evaluate"] == [1]
 
 
+def test_a_deep_proof_does_not_name_an_object_that_waits_to_be_judged_by_its_new_row(
+    admin: Connection, tailed: Source
+) -> None:
+    """Something of its own is known of it, and its row has just changed: what was judged is of the row before."""
+    admin.execute("INSERT INTO governance_object (candidate_key, facts) VALUES ('src:code 7', '{\"duplicate\": true}')")
+    judge(admin, tailed)
+    assert broken(prove(admin, deep=True)) == {}
+    admin.execute("UPDATE src SET status = 'retired' WHERE id = 7")
+    intake(admin, tailed)
+    assert broken(prove(admin, deep=True)) == {}
+    judge(admin, tailed)
+    assert broken(prove(admin, deep=True)) == {}
+
+
 def test_what_is_not_yet_due_is_told_and_no_omission(admin: Connection, tailed: Source) -> None:
     """Rows at or beyond the frontier await their turn; the books balance and are not complete."""
     admin.execute("INSERT INTO src SELECT n, now(), 'code ' || n FROM generate_series(1001, 1040) AS n")

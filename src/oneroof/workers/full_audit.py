@@ -43,10 +43,13 @@ FEW = 20_000
 # More than this share of a group, and at least so many, may not vanish at once.
 VANISH_SHARE = 0.1
 VANISH_LEAST = 100
+# Before every hash of facts.
+FIRST_HASH = -(2**63)
 # What failed for good goes on as the intake's item, which tries it again.
 INTAKE = "gov_handoff_intake"
 STEPS = (
     "notes",
+    "judgements",
     "rows",
     "candidates",
     "objects",
@@ -71,6 +74,7 @@ COUNTS = {
     "vanished": "vanished",
     "retired": "retired",
     "held": "held_groups",
+    "judgements": "repaired_judgements",
     "verdicts": "repaired_verdicts",
     "groups": "repaired_groups",
     "expired": "expired",
@@ -195,6 +199,7 @@ class FullAudit:
     def _step(self, name: str) -> Callable[[dict[str, Any]], Done]:
         steps: dict[str, Callable[[dict[str, Any]], Done]] = {
             "notes": self._notes,
+            "judgements": self._judgements,
             "rows": self._rows,
             "candidates": self._candidates,
             "objects": self._objects,
@@ -219,6 +224,12 @@ class FullAudit:
             reconcile.take_away(self.connection, self.source, left)
         return Done(self._behind(keys), {"noted": torn})
 
+    def _judgements(self, at: dict[str, Any]) -> Done:
+        """What was judged of sets of facts, judged again."""
+        given = self._given(after=at.get("hash", FIRST_HASH), batch=facts.JUDGED)
+        last, looked_at, doubted = one(self.connection, queries("audit")["doubt_sets"], given)
+        return Done({"hash": last} if looked_at == facts.JUDGED else None, {"judgements": doubted})
+
     def _rows(self, at: dict[str, Any]) -> Done:
         """Add up what the source has."""
         ground = cursor.read_ground(self.connection, self.source)
@@ -239,13 +250,16 @@ class FullAudit:
         return Done(piece.then(), {"verdicts": marked})
 
     def _objects(self, at: dict[str, Any]) -> Done:
-        """What is known of single objects: tombstones have no row, and verdicts may be an object's own."""
+        """What is known of single objects: tombstones have no row, and verdicts may be an object's own. What was judged
+        of them is judged again.
+        """
         looking = self._statements.get("objects", compose=reconcile.looking_at_objects)
         given = self._given(after=at.get("after", ""), batch=self.batch)
         row = self.connection.execute(looking, given).fetchone()
         assert row is not None
         last, looked_at, marked = row
-        return Done({"after": last} if looked_at == self.batch else None, {"verdicts": marked})
+        doubted = self._count("doubt_objects", after=given["after"], batch=self.batch) if looked_at else 0
+        return Done({"after": last} if looked_at == self.batch else None, {"verdicts": marked, "judgements": doubted})
 
     def _row_buckets(self, at: dict[str, Any]) -> Done:
         """Add up the rows of sets that have drifted by buckets; from the beginning, if a rewrite has moved them."""

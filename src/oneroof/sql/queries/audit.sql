@@ -108,6 +108,12 @@ WITH picked AS MATERIALIZED (
 )
 SELECT (SELECT max(p.candidate_key) FROM picked AS p), (SELECT count(*) FROM picked), (SELECT count(*) FROM marked)
 
+-- doubt_sets --
+SELECT d.last_hash, d.looked_at, d.doubted FROM public.gov_fact_sets_doubt(%(scope)s::text, %(after)s::bigint, %(batch)s::bigint) AS d
+
+-- doubt_objects --
+SELECT public.gov_objects_doubt(%(scope)s::text, %(after)s::text, %(batch)s::bigint)
+
 -- drifted --
 -- The facts of which there are not the same rows and candidates, how many those are, and how many more or fewer.
 SELECT coalesce(array_agg(a.facts_hash), '{}'), coalesce(sum(greatest(a.row_count, a.candidate_count, 1)), 0)::bigint,

@@ -182,7 +182,8 @@ WITH picked AS MATERIALIZED (
   JOIN public.governance_candidate_state AS c ON c.candidate_key = o.candidate_key
   LEFT JOIN public.governance_fact_set AS f ON f.source_name = c.source_name AND f.facts_hash = c.facts_hash
   LEFT JOIN public.governance_class AS k ON k.source_name = f.source_name AND k.class = f.class
-  WHERE o.candidate_key > %(after)s AND c.source_name = %(source)s AND NOT o.is_dirty ORDER BY o.candidate_key LIMIT %(most)s
+  WHERE o.candidate_key > %(after)s AND c.source_name = %(source)s AND NOT o.is_dirty
+    AND NOT (c.dirty AND o.judged_hash IS DISTINCT FROM c.facts_hash) ORDER BY o.candidate_key LIMIT %(most)s
 ), given AS MATERIALIZED (
   SELECT array_agg(p.candidate_key ORDER BY p.candidate_key) AS keys, array_agg(p.whole ORDER BY p.candidate_key) AS facts FROM picked AS p
 ), evaluated AS MATERIALIZED (
