@@ -1,7 +1,8 @@
 """Certificates: what a proof found, as a document that can be checked by whoever holds it (doc 31 §9).
 
 A certificate has the sha256 of its own canonical form, that of the one before it, and an Ed25519 signature where a key
-is configured. Fingerprints are counts and sums, so that certificates of many databases add up to one.
+is configured; which key that is, is part of what is hashed and signed, so that a signature cannot be taken away unseen.
+Fingerprints are counts and sums, so that certificates of many databases add up to one.
 """
 
 from __future__ import annotations
@@ -67,15 +68,16 @@ def digest(document: Mapping[str, Any]) -> str:
 
 
 def seal(document: Mapping[str, Any], *, key: Ed25519PrivateKey | None) -> Certificate:
-    """A certificate with its hash, and with a signature if there is a key."""
-    sealed = {k: v for k, v in document.items() if k not in _SEALS}
+    """A certificate with its hash, and with a signature if there is a key; it says itself who signed it, or nobody."""
+    public = None if key is None else key.public_key().public_bytes_raw()
+    signer = None if public is None else hashlib.sha256(public).hexdigest()
+    sealed = {**{k: v for k, v in document.items() if k not in _SEALS}, "signer": signer}
     sealed["sha256"] = digest(sealed)
-    if key is not None:
-        public = key.public_key().public_bytes_raw()
+    if key is not None and public is not None:
         sealed["signature"] = {
             "algorithm": "Ed25519",
             "public_key": public.hex(),
-            "fingerprint": hashlib.sha256(public).hexdigest(),
+            "fingerprint": signer,
             "value": key.sign(sealed["sha256"].encode()).hex(),
         }
     return sealed
@@ -109,7 +111,7 @@ def require_whole(certificate: Certificate, *, name: str) -> None:
         add(*certificate["scopes"].values())
         merge([certificate])
         lowest, highest = (int(part) for part in certificate["snapshot"].split(":")[:2])
-        whole = lowest <= highest and {"caveats", "previous_sha256", "ruleset_version"} <= certificate.keys()
+        whole = lowest <= highest and {"caveats", "previous_sha256", "ruleset_version", "signer"} <= certificate.keys()
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
         whole = False
     if not whole:
@@ -137,9 +139,13 @@ def require_intact(certificate: Certificate, *, name: str) -> None:
 
 
 def check_signature(certificate: Certificate, *, key: Ed25519PublicKey | None, name: str) -> Signed:
-    """Whether a signature fits: the given key, or at least its own. One that does not fit is an error."""
-    found = certificate.get("signature")
+    """Whether a signature fits: the given key, or at least its own. One that does not fit is an error, and so is one
+    that is missing although the certificate says who signed it.
+    """
+    found, signer = certificate.get("signature"), certificate.get("signer")
     if found is None:
+        if signer is not None:
+            raise Wrong(f"the signature of {name} was taken away: it says that it was signed by {signer}")
         if key is not None:
             raise Wrong(f"{name} is not signed, and a key was given to check it with")
         return Signed(is_signed=False, is_vouched=False, fingerprint=None)
@@ -155,6 +161,10 @@ def check_signature(certificate: Certificate, *, key: Ed25519PublicKey | None, n
     fingerprint = hashlib.sha256(public).hexdigest()
     if found.get("fingerprint") != fingerprint:
         raise Wrong(f"the signature of {name} names another key than it carries")
+    if signer is None:
+        raise Wrong(f"{name} was made without a signature, and has one")
+    if signer != fingerprint:
+        raise Wrong(f"{name} says that another key signed it, {signer}")
     if key is not None and key.public_bytes_raw() != public:
         raise Wrong(f"{name} was signed with another key, {fingerprint}")
     try:
@@ -216,7 +226,13 @@ def merge(certificates: Sequence[Certificate]) -> dict[str, Any]:
         "format": "oneroof.merged",
         "format_version": VERSION,
         "databases": [
-            {**c["database"], "sha256": c["sha256"], "proved_at": c["proved_at"], "balanced": c["balanced"]}
+            {
+                **c["database"],
+                "sha256": c["sha256"],
+                "signer": c.get("signer"),
+                "proved_at": c["proved_at"],
+                "balanced": c["balanced"],
+            }
             for c in certificates
         ],
         "scopes": dict(sorted(scopes.items())),

@@ -63,6 +63,7 @@ class Checked:
     signed: certificate.Signed
     sequence: int | None = None
     notes: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     scopes: list[Again] = field(default_factory=list)
 
@@ -128,6 +129,7 @@ def check_here(
         if (str(of["system_identifier"]), of["name"]) != (system, name):
             of_it = f"{of['name']} of the cluster {of['system_identifier']}"
             checked.problems.append(f"it is of another database, {of_it}; this is {name} of {system}")
+            _warn_unsigned(checked)
             return checked
         lowest, highest = (int(part) for part in str(found["snapshot"]).split(":")[:2])
         _check_chain(walk, found, checked)
@@ -153,10 +155,21 @@ def _check_chain(walk: Walk, found: Certificate, checked: Checked) -> None:
     rows = walk.rows(queries("proof")["chained"], {"sha256": found["sha256"]})
     if not rows:
         checked.problems.append("it is not in the chain of this database: it was not stored here, or the chain was cut")
+        _warn_unsigned(checked)
         return
-    ((checked.sequence, previous, has_predecessor),) = rows
+    ((checked.sequence, previous, has_predecessor, signer),) = rows
+    if signer is not None and not checked.signed.is_signed:
+        checked.warnings.append(
+            f"it is not signed, and the one before it was, by {signer}: it was proved without that key"
+        )
     if not has_predecessor or not hmac.compare_digest(str(previous), str(found["previous_sha256"])):
         checked.problems.append("its predecessor is not the one in the chain of this database")
+
+
+def _warn_unsigned(checked: Checked) -> None:
+    """What is in the chain says there who signed it; whose anything else is without a signature, nobody can say."""
+    if not checked.signed.is_signed:
+        checked.warnings.append("it is not signed: nothing shows who made it")
 
 
 def _read_again(walk: Walk, source: Source, terms: dict[str, Any], lowest: int) -> Again:

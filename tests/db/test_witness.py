@@ -152,6 +152,46 @@ def test_the_commands(admin: Connection, kept: Certificate, installed_database: 
     assert "no certificate and no finding was stored" in ran.err
 
 
+@pytest.mark.newest
+@pytest.mark.usefixtures("kept")
+def test_a_certificate_without_its_signature(installed_database: str, tmp_path: Path) -> None:
+    """Taken away, it is wrong, with a key or without; made anew without a signer, it is not in the chain; and one that
+    was proved without the key after one with it is told.
+    """
+    private = tmp_path / "key"
+    private.write_bytes(Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    signed, plain = tmp_path / "signed.json", tmp_path / "plain.json"
+    env = {"ONEROOF_SIGNING_KEY": str(private)}
+    assert command("prove", "--out", str(signed), dsn=installed_database, env=env).code == 0
+    ran = command("verify", str(signed), "--json", dsn=installed_database)
+    assert (ran.code, ran.json["warnings"]) == (0, [])
+
+    found = certificate.read(signed)
+    stripped = tmp_path / "stripped.json"
+    certificate.write({name: value for name, value in found.items() if name != "signature"}, stripped)
+    for given in ({}, env):
+        ran = command("verify", str(stripped), "--json", dsn=installed_database, env=given)
+        assert (ran.code, "was taken away" in ran.json["error"]) == (1, True)
+    assert command("merge", str(stripped)).code == 1
+
+    anonymous = tmp_path / "anonymous.json"
+    certificate.write(certificate.seal(found, key=None), anonymous)
+    ran = command("verify", str(anonymous), "--json", dsn=installed_database)
+    assert (ran.code, "not in the chain" in ran.json["problems"][0]) == (1, True)
+    assert "not signed" in ran.json["warnings"][0]
+
+    assert command("prove", "--out", str(plain), dsn=installed_database).code == 0
+    ran = command("verify", str(plain), "--json", dsn=installed_database)
+    assert ran.code == 0
+    assert found["signer"] in ran.json["warnings"][0]
+    assert "the one before it" in ran.json["warnings"][0]
+    ran = command("verify", str(plain), dsn=installed_database)
+    assert (ran.code, "! it is not signed, and the one before it" in ran.out) == (0, True)
+    ran = command("merge", str(plain), "--json")
+    assert (ran.code, ran.json["databases"][0]["signer"]) == (0, None)
+    assert "plain.json is not signed" in ran.err
+
+
 def test_an_edited_file_is_refused_before_anything_is_asked(kept: Certificate, tmp_path: Path) -> None:
     """The hash comes first."""
     kept["balanced"] = False

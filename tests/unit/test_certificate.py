@@ -112,7 +112,7 @@ def test_a_signature_fits_one_key_and_one_content() -> None:
         certificate.check_signature(found, key=other.public_key(), name="it")
     with pytest.raises(Wrong, match="is not signed, and a key was given"):
         certificate.check_signature(made(), key=key.public_key(), name="it")
-    forged = {**made(rows=1), "signature": found["signature"]}
+    forged = {**made(rows=1, key=key), "signature": found["signature"]}
     with pytest.raises(Wrong, match="does not fit"):
         certificate.check_signature(forged, key=key.public_key(), name="it")
     for damage in ({"value": "zz"}, {"public_key": "00"}, {"fingerprint": "00"}):
@@ -120,6 +120,28 @@ def test_a_signature_fits_one_key_and_one_content() -> None:
             certificate.check_signature(
                 {**found, "signature": {**found["signature"], **damage}}, key=key.public_key(), name="it"
             )
+
+
+def test_a_signature_that_was_taken_away_shows() -> None:
+    """Who signed is part of what was signed: without its signature a certificate says that it had one, and what says
+    otherwise has another hash.
+    """
+    key, other = Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate()
+    found = made(key=key)
+    stripped = {name: value for name, value in found.items() if name != "signature"}
+    certificate.require_intact(stripped, name="it")
+    for public in (None, key.public_key()):
+        with pytest.raises(Wrong, match="the signature of it was taken away"):
+            certificate.check_signature(stripped, key=public, name="it")
+    with pytest.raises(Wrong, match="was edited"):
+        certificate.require_intact({**stripped, "signer": None}, name="it")
+    assert certificate.digest({**stripped, "signer": None}) != found["sha256"]
+    exchanged = {**found, "signature": made(key=other)["signature"]}
+    with pytest.raises(Wrong, match="says that another key signed it"):
+        certificate.check_signature(exchanged, key=None, name="it")
+    added = {**made(), "signature": found["signature"]}
+    with pytest.raises(Wrong, match="was made without a signature"):
+        certificate.check_signature(added, key=None, name="it")
 
 
 def test_keys_are_read_from_pem(tmp_path: Path) -> None:
@@ -162,10 +184,11 @@ def test_what_is_no_certificate_is_wrong_usage(tmp_path: Path, text: str, messag
         certificate.read(file)
 
 
-@pytest.mark.parametrize("missing", ["database", "scopes", "snapshot", "balanced", "caveats"])
+@pytest.mark.parametrize("missing", ["database", "scopes", "snapshot", "balanced", "caveats", "signer"])
 def test_one_that_lacks_something_is_refused_whatever_its_hash_says(missing: str) -> None:
     """A hash is no proof of sense."""
-    found = certificate.seal({k: v for k, v in made().items() if k != missing}, key=None)
+    found = {k: v for k, v in made().items() if k != missing}
+    found["sha256"] = certificate.digest(found)
     certificate.require_intact(found, name="it")
     with pytest.raises(Usage, match="not a whole certificate"):
         certificate.require_whole(found, name="it")

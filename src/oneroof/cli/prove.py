@@ -90,8 +90,11 @@ def verify(
 def merge(ctx: typer.Context, files: list[Path] = FILES) -> None:
     """Add up certificates of many databases; exit 1 if one of them is not balanced. Needs no database."""
     session: Session = ctx.obj
-    found = [witness.check_file(file, key=None)[0] for file in files]
-    merged = certificate.merge(found)
+    checked = [witness.check_file(file, key=None) for file in files]
+    merged = certificate.merge([found for found, _ in checked])
+    for file, (_, signed) in zip(files, checked, strict=True):
+        if not signed.is_signed:
+            session.say(printable(f"{file} is not signed: nothing shows who made it"))
     session.emit(merged, lambda paper: _show_merged(paper, merged))
     if not merged["balanced"]:
         raise typer.Exit(1)
@@ -184,7 +187,7 @@ def _tell(paper: Console, found: Certificate, checked: Checked) -> None:
         whose = "by the key that was given" if signed.is_vouched else "by a key that nobody vouches for"
         words = f"signed {whose}, {signed.fingerprint}"
     paper.print(Text.assemble(_tick(True), f" intact: sha256 {checked.sha256}"))
-    paper.print(Text.assemble(_tick(True), f" {words}"))
+    paper.print(Text.assemble(_tick(True), f" {words}") if signed.is_signed else Text(words))
     if checked.sequence is not None:
         paper.print(Text.assemble(_tick(True), f" number {checked.sequence} of the chain of this database"))
     for again in checked.scopes:
@@ -196,6 +199,8 @@ def _tell(paper: Console, found: Certificate, checked: Checked) -> None:
         paper.print(Text.assemble(_tick(not again.disagreements), printable(words + agreeing)))
     for note in checked.notes:
         paper.print(Text(printable(f"note: {note}")))
+    for warning in checked.warnings:
+        paper.print(Text.assemble(("!", "bold yellow"), printable(f" {warning}")))
     for problem in checked.problems:
         paper.print(Text.assemble(_tick(False), printable(f" {problem}")))
     paper.print(Text(f"it said:{_words(found)}, {printable(str(found['proved_at']))}"))
@@ -207,6 +212,7 @@ def _plain(checked: Checked) -> dict[str, Any]:
         "signed": checked.signed,
         "sequence": checked.sequence,
         "notes": checked.notes,
+        "warnings": checked.warnings,
         "problems": checked.problems,
         "scopes": checked.scopes,
     }

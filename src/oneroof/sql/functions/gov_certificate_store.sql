@@ -22,9 +22,9 @@ BEGIN
   VALUES ((p_certificate ->> 'proved_at')::timestamptz, 'oneroof.certificate', p_certificate, 'sha256 ' || v_sha256)
   RETURNING id INTO v_snapshot;
   INSERT INTO public.governance_certificate
-    (sha256, previous_sha256, proved_at, is_balanced, is_complete, is_deep, ruleset_version, snapshot_id, stored_at, stored_by)
+    (sha256, previous_sha256, proved_at, is_balanced, is_complete, is_deep, ruleset_version, signer, snapshot_id, stored_at, stored_by)
   VALUES (v_sha256, v_latest, (p_certificate ->> 'proved_at')::timestamptz, (p_certificate ->> 'balanced')::boolean,
-          (p_certificate ->> 'complete')::boolean, (p_certificate ->> 'deep')::boolean, p_certificate ->> 'ruleset_version', v_snapshot,
+          (p_certificate ->> 'complete')::boolean, (p_certificate ->> 'deep')::boolean, p_certificate ->> 'ruleset_version', p_certificate ->> 'signer', v_snapshot,
           public.gov_now(), session_user)
   RETURNING sequence INTO v_sequence;
   PERFORM public.gov_audit('certificate'::text, v_sha256, CASE WHEN (p_certificate ->> 'balanced')::boolean THEN 'balanced' ELSE 'open' END);

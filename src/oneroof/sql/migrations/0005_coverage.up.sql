@@ -132,11 +132,13 @@ CREATE TABLE public.governance_certificate (
   is_complete     boolean NOT NULL,
   is_deep         boolean NOT NULL,
   ruleset_version text,
+  signer          text,
   snapshot_id     bigint,
   stored_at       timestamptz NOT NULL,
   stored_by       name NOT NULL
 );
 COMMENT ON TABLE public.governance_certificate IS 'the certificates that were made here, each chained to the one before it';
+COMMENT ON COLUMN public.governance_certificate.signer IS 'the fingerprint of the key that it was signed with, if it was';
 COMMENT ON COLUMN public.governance_certificate.snapshot_id IS 'the row of evolution_snapshots that holds the certificate';
 
 -- What a source has, and what is accounted of it, by sets of facts, while an audit adds it up (doc 31 §5 and §9).

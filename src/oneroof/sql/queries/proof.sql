@@ -222,7 +222,8 @@ SELECT c.sha256 FROM public.governance_certificate AS c ORDER BY c.sequence DESC
 
 -- chained --
 SELECT c.sequence, c.previous_sha256, c.previous_sha256 IS NULL OR EXISTS (
-         SELECT FROM public.governance_certificate AS p WHERE p.sha256 = c.previous_sha256 AND p.sequence < c.sequence)
+         SELECT FROM public.governance_certificate AS p WHERE p.sha256 = c.previous_sha256 AND p.sequence < c.sequence),
+       (SELECT p.signer FROM public.governance_certificate AS p WHERE p.sha256 = c.previous_sha256)
 FROM public.governance_certificate AS c WHERE c.sha256 = %(sha256)s
 
 -- may_store --
