@@ -6,6 +6,9 @@ depends on the type of a host's column, on its collation or on the session's set
 
 from __future__ import annotations
 
+import json
+import re
+
 from psycopg import sql
 
 from oneroof.source import REGISTER, Source
@@ -13,6 +16,9 @@ from oneroof.source import REGISTER, Source
 SHORT = ("smallint", "integer", "bigint", "uuid")
 DATED, UNDATED = "dated", "undated"
 EPOCH = 2**32
+_BITS = {"smallint": 15, "integer": 31, "bigint": 63}
+_WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,18})")
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _NEXT = "(SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint)"
 
 
@@ -36,6 +42,24 @@ def key_values(source: Source, key: sql.Composable) -> list[sql.Composable]:
     if len(types) == 1:
         return [sql.SQL("{}::{}").format(key, types[0])]
     return [sql.SQL("({}::jsonb ->> {})::{}").format(key, sql.Literal(i), kind) for i, kind in enumerate(types)]
+
+
+def could_be_key(source: Source, key: str) -> bool:
+    """Whether a text can be asked for as a key at all."""
+    types = [source.types[name] for name in source.key_columns]
+    if len(types) == 1:
+        return _fits(types[0], key)
+    try:
+        parts = json.loads(key)
+    except ValueError:
+        return False
+    return isinstance(parts, list) and len(parts) == len(types) and all(map(_fits, types, map(str, parts)))
+
+
+def _fits(kind: str, text: str) -> bool:
+    if kind in _BITS:
+        return bool(_WHOLE.fullmatch(text)) and -(2 ** _BITS[kind]) <= int(text) < 2 ** _BITS[kind]
+    return kind != "uuid" or bool(_UUID.fullmatch(text))
 
 
 def row_xid(alias: str) -> sql.Composable:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from psycopg import sql
 
 from oneroof import batch, tail
+from oneroof.columns import could_be_key
 from oneroof.db import Connection, one, queries
 from oneroof.source import Source
 
@@ -29,17 +30,17 @@ def learn(connection: Connection, source: Source, *, most: int) -> int:
     vanished. How many candidates that were.
     """
     found = connection.execute(queries("facts")["unknown"], {"source": source.source_name, "most": most}).fetchall()
-    keys = [key for (key,) in found]
-    if not keys:
+    if not found:
         return 0
-    rows = tail.item_rows(source)
+    # What somebody made up may be no key at all.
+    keys, rows = [key for (key,) in found if could_be_key(source, key)], tail.item_rows(source)
     there = connection.execute(sql.SQL("SELECT r.source_key FROM ({}) AS r").format(rows), {"keys": keys}).fetchall()
     batch.put(connection, source, batch.reseeding(rows).as_bytes(None), {"keys": keys})
     _learn(connection, source, tail.item_facts(source), {"keys": keys})
-    gone = sorted(set(keys).difference(key for (key,) in there))
+    gone = sorted({key for (key,) in found}.difference(key for (key,) in there))
     if gone:
         connection.execute(queries("facts")["vanish"], {"source": source.source_name, "keys": gone})
-    return len(keys)
+    return len(found)
 
 
 def judge(connection: Connection, source: Source, *, most: int = JUDGED) -> int:

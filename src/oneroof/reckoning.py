@@ -11,8 +11,6 @@ one would have to stand in the place of another that is missing, with the very s
 
 from __future__ import annotations
 
-import json
-import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 from itertools import chain
@@ -20,7 +18,7 @@ from itertools import chain
 from psycopg import sql
 
 from oneroof import tail
-from oneroof.columns import candidate_key, is_own, key_text
+from oneroof.columns import candidate_key, could_be_key, is_own, key_text
 from oneroof.db import queries
 from oneroof.fingerprint import BUCKETS, NOTHING, Sum, bucket, kept_hash, row_hash
 from oneroof.recount import CANDIDATES, Books
@@ -31,9 +29,6 @@ from oneroof.walk import Walk
 # Pages at once where each row is looked up.
 PAGES = 512
 NOTES = 20_000
-_BITS = {"smallint": 15, "integer": 31, "bigint": 63}
-_WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,18})")
-_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 @dataclass(slots=True)
@@ -304,24 +299,6 @@ def is_beyond(walk: Walk, source: Source, frontier: Frontier) -> tuple[sql.Compo
     fresh = tuple(sorted(set(leaves).difference(frontier.leaves))) if frontier.leaves else ()
     bounds = Bounds(frontier=frontier.xid, horizon=None, fresh=fresh)
     return tail.in_window(bounds), bounds
-
-
-def could_be_key(source: Source, key: str) -> bool:
-    """Whether a text can be asked for as a key at all."""
-    types = [source.types[name] for name in source.key_columns]
-    if len(types) == 1:
-        return _fits(types[0], key)
-    try:
-        parts = json.loads(key)
-    except ValueError:
-        return False
-    return isinstance(parts, list) and len(parts) == len(types) and all(map(_fits, types, map(str, parts)))
-
-
-def _fits(kind: str, text: str) -> bool:
-    if kind in _BITS:
-        return bool(_WHOLE.fullmatch(text)) and -(2 ** _BITS[kind]) <= int(text) < 2 ** _BITS[kind]
-    return kind != "uuid" or bool(_UUID.fullmatch(text))
 
 
 _OF_CANDIDATES = sql.SQL("c.ctid >= %(first)s::tid AND c.ctid < %(last)s::tid")

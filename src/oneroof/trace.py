@@ -1,7 +1,8 @@
 """The whole story of one object: its row, its facts, the rule that decided, what it was before, and why that ended.
 
 Everything is looked up by the key; nothing is judged here. What the row says now is read from the source itself, so
-that a row which has moved on since the last scan shows beside the facts that the verdict rests on.
+that a row which has moved on since the last scan shows beside the facts that the verdict rests on. Where it cannot be
+read, since the key is none or the table is another one now, the rest is told all the same.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import psycopg
 from psycopg.rows import class_row
 
 from oneroof import source as sources
 from oneroof import tail
 from oneroof.db import Connection, queries, transaction
 from oneroof.errors import OneroofError, Wrong
+from oneroof.source import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +75,13 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """An object with all that is known of it; `row` is None where its source does not show it now."""
+    """An object with all that is known of it; `row` is None where its source does not show it now, or it is unreadable:
+    for which reason.
+    """
 
     candidate: Candidate
     row: dict[str, Any] | None
+    unreadable: str | None
     rules: dict[str, str]
     history: list[Earlier]
     findings: list[Open]
@@ -101,11 +107,18 @@ def trace(connection: Connection, key: str) -> Story:
             findings = rows.execute(said["findings"], about).fetchall()
         others = connection.execute(said["represented"], {"source": candidate.source_name, "key": key}).fetchall()
         tailed = known.get(candidate.source_name)
-        row = None
-        if tailed is not None:
-            found = connection.execute(tail.item_parts(tailed), {"keys": [candidate.source_key]}).fetchone()
-            row = None if found is None else found[0]
-    return Story(candidate, row, rules, history, findings, [other for (other,) in others])
+        row, unreadable = (None, None) if tailed is None else _row(connection, tailed, candidate.source_key)
+    return Story(candidate, row, unreadable, rules, history, findings, [other for (other,) in others])
+
+
+def _row(connection: Connection, source: Source, key: str) -> tuple[dict[str, Any] | None, str | None]:
+    """The row as it is, if it is there; or why nobody can say."""
+    try:
+        with connection.transaction():
+            found = connection.execute(tail.item_parts(source), {"keys": [key]}).fetchone()
+    except (psycopg.DataError, psycopg.ProgrammingError) as error:
+        return None, error.diag.message_primary or str(error)
+    return (None if found is None else found[0]), None
 
 
 def _unknown(connection: Connection, key: str) -> OneroofError:

@@ -12,9 +12,9 @@ import pytest
 from psycopg import sql
 
 import inventory
-from bed import as_user, connect, eventually, set_clock
+from bed import as_user, connect, eventually, set_clock, silent
 from judging import judge
-from oneroof import approvals, findings, lease, reconcile, source, sums, vanishing
+from oneroof import approvals, findings, lease, proof, reconcile, source, sums, vanishing
 from oneroof.db import Connection, one, queries
 from oneroof.errors import Refused, Unavailable
 from oneroof.source import Source
@@ -179,6 +179,45 @@ def test_a_foreign_candidate_is_retired(admin: Connection, tailed: Source, key: 
     judge(admin, tailed)
     assert state(admin, key)[:3] == ("retired", None, False)
     assert is_well(admin, tailed)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "key"),
+    [
+        ("int", "n", ["id"]),
+        ("bigint", "n", ["id"]),
+        ("uuid", "gen_random_uuid()", ["id"]),
+        ("text", "n", ["id"]),
+        ("int", "n", ["id", "code"]),
+    ],
+)
+def test_a_made_up_candidate_whose_key_is_no_key_stops_nobody(
+    admin: Connection, kind: str, value: str, key: list[str]
+) -> None:
+    """Of whatever type the key is: the gate goes on, the proof names it, the audit retires it, and the books close."""
+    admin.execute(f"CREATE TABLE src (id {kind} PRIMARY KEY, at timestamptz, code text NOT NULL, status text)")
+    admin.execute(f"INSERT INTO src SELECT {value}, now(), 'code ' || n, 'born' FROM generate_series(1, 50) AS n")
+    tailed = source.add(admin, "src", key=key, timestamp="at", ref="code", group_by=["status"])
+    inventory.sweep(admin, tailed, batch=100)
+    inventory.intake(admin, tailed, batch=100)
+    judge(admin, tailed)
+    behind_its_back(
+        admin,
+        """INSERT INTO governance_candidate_state (candidate_key, ruleset_version, group_key, source_name, source_key,
+             source_version, facts_hash, dirty, dirty_reason, dirtied_at)
+           VALUES ('forged', 'none', 'src/born', 'src', 'no key', '3', 12345, true, 'x', now())""",
+    )
+    found = next(each for each in proof.prove(admin, deep=True, progress=silent).scopes if each.name == "src")
+    named = [name for each in found.obligations for name in each.names] + found.rows.vanished.names
+    assert "forged" in named
+    assert not found.is_complete
+    judge(admin, tailed)
+    audit(admin, tailed)
+    judge(admin, tailed)
+    assert state(admin, "no key")[0] == "retired"
+    found = next(each for each in proof.prove(admin, deep=True, progress=silent).scopes if each.name == "src")
+    assert found.is_balanced
+    assert audit(admin, tailed, few=full_audit.FEW) == {}
 
 
 def test_an_altered_verdict_is_judged_again(admin: Connection, tailed: Source) -> None:

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from psycopg import sql
 
 import inventory
 import judging
@@ -424,6 +425,34 @@ def test_a_trace_tells_why_a_verdict_changed(admin: Connection, judged: Source, 
     wrong = command("trace", key[:-1], dsn=installed_database)
     assert wrong.code == 1
     assert key in wrong.err
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        "UPDATE governance_candidate_state SET source_key = 'no number' WHERE candidate_key = {}",
+        "UPDATE governance_candidate_state SET source_key = '99999999999999999999' WHERE candidate_key = {}",
+        "ALTER TABLE birth_registry RENAME COLUMN id TO other",
+        "UPDATE governance_source SET key_columns = '{{id,collection_name}}' WHERE {} IS NOT NULL",
+    ],
+)
+@pytest.mark.usefixtures("judged")
+def test_a_trace_of_an_object_whose_row_cannot_be_read_tells_the_rest(
+    admin: Connection, installed_database: str, spoil: str
+) -> None:
+    """What was made up behind our back, or a key that is another one now: the story, why, and what helps."""
+    key, *_ = some_covered(admin)
+    admin.execute(sql.SQL(spoil).format(sql.Literal(key)))
+    told = command("trace", key, "--json", dsn=installed_database)
+    assert told.code == 0, told.err
+    assert (told.json["candidate"]["verdict"], told.json["row"]) == ("covered", None)
+    shown = command("trace", key, dsn=installed_database)
+    assert shown.code == 0
+    if "key_columns" not in spoil:
+        assert told.json["unreadable"]
+        assert "cannot be read" in shown.out
+    assert "oneroof run periodic_full_audit" in shown.out
+    assert "oneroof prove" in shown.out
 
 
 def test_a_plan_for_one_row_is_not_kept_for_thousands(admin: Connection) -> None:

@@ -13,6 +13,8 @@ from oneroof.cli.session import Session, table
 from oneroof.errors import printable
 from oneroof.trace import Candidate, Story, trace
 
+HELPS = "`oneroof run periodic_full_audit --until-idle` finds out what became of it, and `oneroof prove` tells the rest"
+
 
 def register(app: typer.Typer) -> None:
     app.command(name="trace")(tell)
@@ -36,7 +38,10 @@ def _show(out: Console, story: Story) -> None:
     out.print(table(["", ""], [*_about(this, decided, story), *_facts(this.facts)]))
     out.print(Text("row", style="bold"))
     if story.row is None:
-        out.print(Text(printable(f"the source does not show row {this.source_key} now")))
+        why = f"cannot be read: {story.unreadable}" if story.unreadable else "is not shown by the source now"
+        out.print(Text(printable(f"row {this.source_key} {why}")))
+        if this.verdict != "retired":
+            out.print(Text(HELPS))
     else:
         out.print(table(["column", "value"], list(story.row.items())))
     if story.history:
