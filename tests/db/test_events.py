@@ -21,6 +21,7 @@ from oneroof.db import Connection, one, transaction
 from oneroof.errors import OneroofError, Refused, Usage
 from oneroof.events import Emitted, Event
 from oneroof.lease import claim, executor_name, release
+from oneroof.watch import watch
 from oneroof.workers import handoff_intake
 from oneroof.workers.handoff_intake import HandoffIntake
 
@@ -266,6 +267,45 @@ def test_a_closed_gate_holds_what_is_active(logins: Logins) -> None:
     logins.open_gate()
     assert events.promotable(logins.admin)
     assert events.promote(logins.worker) == 1
+
+
+def test_doc41_11_1_a_type_that_is_not_active_is_told_whatever_the_gate_says(logins: Logins) -> None:
+    """doc 32 §5 step 5: one finding for each type that is not registered and active, also behind a closed gate; one
+    that is active is none, though the gate holds it too. The activation closes it, and the gate is not asked.
+    """
+    admin = logins.admin
+    logins.activate(RETIRED)
+    gates.close(logins.requester, GATE)
+    admin.execute("DELETE FROM event_type_registry WHERE event_type = %s", (INCOMPLETE,))
+    for _ in range(2):
+        emit(logins.worker, born(1), born(2), born(3, kind=RETIRED), _about_group(1), born(4, kind="governance.new.one"))
+    assert (outbox(admin), held(admin)) == ([], 5)
+    assert found(admin, "handoff_unregistered_type") == [f"gov_emit:{BORN}"]
+    assert sorted(found(admin, "issue_event_gap")) == [f"gov_emit:{INCOMPLETE}", "gov_emit:governance.new.one"]
+    assert {each.severity for each in findings.listing(admin)} == {"low"}
+    said = "SELECT event_type_hint, capture_payload ->> 'reason' FROM event_pending ORDER BY 1, 2"
+    assert sorted(set(admin.execute(said).fetchall())) == [
+        (BORN, "not active"),
+        (RETIRED, "the gate governance.emit_enabled is closed"),
+        (INCOMPLETE, "not active"),
+        ("governance.new.one", "not in the vocabulary"),
+    ]
+    logins.activate(BORN)
+    assert found(admin, "handoff_unregistered_type") == []
+    assert emit(logins.worker, born(5)) == Emitted(0, 1, 0, 0)
+    assert found(admin, "handoff_unregistered_type") == []
+
+
+def test_a_type_that_the_host_makes_active_itself_is_no_gap_any_more(logins: Logins) -> None:
+    """The switch is the host's: the next look sees that it was turned, and closes the finding."""
+    admin = logins.admin
+    emit(logins.worker, born(1), _about_group(1), born(2, kind="governance.new.one"))
+    keys = [f"handoff_unregistered_type:gov_emit:{BORN}", f"issue_event_gap:gov_emit:{INCOMPLETE}"]
+    assert watch(admin).cleared == []
+    admin.execute("UPDATE event_type_registry SET active = true WHERE event_type = ANY (%s)", ([BORN, INCOMPLETE],))
+    seen = watch(admin)
+    assert (seen.cleared, seen.promoted) == (keys, 2)
+    assert [each.subject for each in findings.listing(admin)] == ["gov_emit:governance.new.one"]
 
 
 def test_nothing_overtakes_what_is_about_to_be_promoted(logins: Logins) -> None:

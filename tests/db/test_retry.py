@@ -204,10 +204,12 @@ def test_more_dead_letters_than_allowed_is_a_finding_of_its_own(admin: Connectio
     items = [i for (i,) in admin.execute("SELECT item_id FROM governance_retry").fetchall()]
     retry.resolve(admin, items[:1], reason="known")
     watch(admin)
-    assert findings(admin) - {"backfill_inventory_gap"} == {"cursor_dlq", "backfill_batch_failed"}
+    # The estate has classes without a registry, and the signals of it are of types that are not active.
+    of_the_estate = {"backfill_inventory_gap", "issue_event_gap"}
+    assert findings(admin) - of_the_estate == {"cursor_dlq", "backfill_batch_failed"}
     retry.resolve(admin, items, reason="known")
     watch(admin)
-    assert findings(admin) == {"backfill_inventory_gap"}
+    assert findings(admin) == of_the_estate
 
 
 @pytest.mark.parametrize("lane", ["fast", "frontier"])

@@ -1,6 +1,6 @@
 -- What gov_emit and gov_handoff_emit do with events that are fit to be signals, given as arrays with a place in each for every event; a
--- place without a type is passed over. Of an active type: emitted; of any other: held in event_pending, and a finding; both once,
--- whoever repeats it.
+-- place without a type is passed over. Of an active type: emitted; of any other: held in event_pending, and a finding for each type, which
+-- the gate has no part in (doc 32 §5, step 5); both once, whoever repeats it.
 CREATE OR REPLACE FUNCTION public.gov_emit_checked(
   p_types text[], p_sources text[], p_keys text[], p_numbers bigint[], p_tables text[], p_refs text[], p_addresses text[],
   p_payloads jsonb[], p_occurred timestamptz[], p_severities text[], p_correlations text[]
@@ -22,7 +22,7 @@ DECLARE
   given CONSTANT integer := coalesce(cardinality(p_types), 0);
   v_batch bigint;
   v_active text[];
-  v_open boolean;
+  v_asleep text[] := '{}';
   v_lively text[] := '{}';
   -- Of these nothing is said until two people trust them (doc 32 §7).
   v_untrusted CONSTANT text[] := ARRAY(SELECT s.source_name FROM public.governance_source AS s
@@ -42,9 +42,13 @@ BEGIN
   v_active := public.gov_events_active(types);
   -- Not before the locks are ours: nothing that was promoted while we waited is later than what we emit.
   at := public.gov_now();
-  v_open := v_active <> '{}' OR public.gov_gate_is_open('governance.emit_enabled'::text);
   IF v_active <> '{}' THEN
     v_lively := public.gov_events_lively();
+  END IF;
+  IF NOT types <@ v_active THEN
+    -- Whatever the gate says.
+    v_asleep := ARRAY(SELECT n FROM unnest(types) AS n
+                      WHERE NOT EXISTS (SELECT FROM public.v_event_type AS t WHERE t.event_type = n AND t.is_active));
   END IF;
   IF v_lively <> '{}' OR NOT types <@ v_active OR v_untrusted <> '{}' THEN
     v_reasons := ARRAY(
@@ -58,7 +62,7 @@ BEGIN
       FROM unnest(p_types, p_tables, p_refs, p_sources) WITH ORDINALITY AS e (event_type, subject_table, subject_ref, source, place)
       LEFT JOIN (SELECT n.event_type, CASE WHEN n.event_type = ANY (v_active) THEN NULL
                                            WHEN k.event_type IS NULL THEN 'not in the vocabulary'
-                                           WHEN v_open THEN 'not active'
+                                           WHEN n.event_type = ANY (v_asleep) THEN 'not active'
                                            ELSE 'the gate governance.emit_enabled is closed' END AS reason
                  FROM unnest(types) AS n (event_type)
                  LEFT JOIN public.governance_event_type AS k ON k.event_type = n.event_type) AS t ON t.event_type = e.event_type
@@ -132,12 +136,14 @@ BEGIN
           FROM generate_series(1, given) AS n) AS e
     WHERE e.event_id IS NOT NULL AND e.reason IS NOT NULL ORDER BY e.place;
     GET DIAGNOSTICS held = ROW_COUNT;
+    -- In the order in which the watch closes them.
     PERFORM public.gov_finding_raise(
-      CASE WHEN starts_with(u.event_type, 'governance.handoff.') THEN 'handoff_unregistered_type' ELSE 'issue_event_gap' END::text,
-      ('gov_emit:' || u.event_type)::text, format('signals of type %s are held: it is not registered and active', u.event_type)::text,
+      u.issue_type, ('gov_emit:' || u.event_type)::text, format('signals of type %s are held: it is not registered and active', u.event_type)::text,
       jsonb_build_object('event_type', u.event_type))
-    FROM (SELECT DISTINCT e.event_type FROM unnest(v_ids, p_types, v_reasons) AS e (event_id, event_type, reason)
-          WHERE e.event_id IS NOT NULL AND e.reason IN ('not in the vocabulary', 'not active') ORDER BY e.event_type) AS u;
+    FROM (SELECT DISTINCT CASE WHEN starts_with(e.event_type, 'governance.handoff.') THEN 'handoff_unregistered_type' ELSE 'issue_event_gap' END AS issue_type,
+                 e.event_type
+          FROM unnest(v_ids, p_types) AS e (event_id, event_type)
+          WHERE e.event_id IS NOT NULL AND e.event_type = ANY (v_asleep) ORDER BY 1, 2) AS u;
   END IF;
   known := known - emitted - held;
   RETURN NEXT;

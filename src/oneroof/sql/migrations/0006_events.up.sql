@@ -75,4 +75,4 @@ COMMENT ON TABLE public.governance_subscription IS 'the rows of event_subscripti
 INSERT INTO public.governance_finding_type (issue_type, bucket, severity, owner_hint, description) VALUES
   ('handoff_unregistered_type', 'thiếu_quan_hệ', 'low', 'GOV-SIV', 'handoff signals are held, since their type is not registered and active'),
   ('direct_write', 'sai_lệch_dữ_liệu', 'critical', 'GOV-COUNCIL', 'a channel was written past the functions that write it'),
-  ('issue_event_gap', 'thiếu_quan_hệ', 'medium', 'GOV-SIV', 'signals are held, since their type is not registered and active');
+  ('issue_event_gap', 'thiếu_quan_hệ', 'low', 'GOV-SIV', 'signals are held, since their type is not registered and active');

@@ -59,7 +59,7 @@ over AS MATERIALIZED (
                                        'cursor_source_error', 'cursor_watermark_regression',
                                        'backfill_batch_failed', 'backfill_dlq_overflow', 'handoff_dlq_overflow',
                                        'handoff_silent_gap', 'handoff_lag', 'handoff_dlq', 'group_invalidation_storm',
-                                       'scan_lag', 'stale_verdict')
+                                       'handoff_unregistered_type', 'issue_event_gap', 'scan_lag', 'stale_verdict')
 ),
 acts AS MATERIALIZED (
   SELECT issue_type, subject, title, details, true AS is_wanted FROM wanted
@@ -86,6 +86,9 @@ acts AS MATERIALIZED (
                 OR NOT EXISTS (SELECT FROM workers AS w
                                WHERE w.worker_name = 'gov_handoff_intake' AND w.state IN ('working', 'quiet', 'blind')))
     WHEN o.issue_type = 'cursor_lease_conflict' THEN o.last_seen_at < (SELECT public.gov_now()) - interval '2 minutes'
+    -- The switch is the host's, and may be turned without asking us.
+    WHEN o.issue_type IN ('handoff_unregistered_type', 'issue_event_gap')
+      THEN EXISTS (SELECT FROM public.v_event_type AS t WHERE 'gov_emit:' || t.event_type = o.subject AND t.is_active)
     WHEN o.issue_type ~ '_overflow$' THEN r.dead <= coalesce(p.dlq_limit, 0)
     ELSE r.dead = 0
   END
