@@ -153,11 +153,11 @@ def deactivate(connection: Connection, words: Sequence[str], *, reason: str | No
     return list(ended)
 
 
-def completed(event_type: str, *, source: str, number: int, **counts: int | str) -> Event:
+def completed(event_type: str, *, worker: str, source: str, number: int, **counts: int | str) -> Event:
     """That a worker came to the end of its work on a source, for the so-manieth time."""
     return Event(
         event_type=event_type,
-        source=event_type.rsplit(".", 1)[0],
+        source=worker,
         source_key=source,
         change_number=number,
         subject_table="governance_candidate_state",

@@ -64,7 +64,7 @@ def _fault(event_type: str, subject: str, times: int) -> Event:
     worker, _, scope = subject.partition(":")
     return Event(
         event_type=event_type,
-        source="oneroof",
+        source=worker,
         source_key=subject,
         change_number=times,
         subject_table="gov_worker_cursor",

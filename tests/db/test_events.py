@@ -278,7 +278,9 @@ def test_doc41_11_1_a_type_that_is_not_active_is_told_whatever_the_gate_says(log
     gates.close(logins.requester, GATE)
     admin.execute("DELETE FROM event_type_registry WHERE event_type = %s", (INCOMPLETE,))
     for _ in range(2):
-        emit(logins.worker, born(1), born(2), born(3, kind=RETIRED), _about_group(1), born(4, kind="governance.new.one"))
+        emit(
+            logins.worker, born(1), born(2), born(3, kind=RETIRED), _about_group(1), born(4, kind="governance.new.one")
+        )
     assert (outbox(admin), held(admin)) == ([], 5)
     assert found(admin, "handoff_unregistered_type") == [f"gov_emit:{BORN}"]
     assert sorted(found(admin, "issue_event_gap")) == [f"gov_emit:{INCOMPLETE}", "gov_emit:governance.new.one"]

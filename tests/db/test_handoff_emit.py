@@ -113,6 +113,8 @@ def test_doc41_5_a_handoff_is_addresses_refs_and_counts(logins: Logins) -> None:
 def test_a_value_is_a_value_whatever_it_says(logins: Logins, word: str) -> None:
     """Nothing that a value says makes another key, or another event."""
     logins.activate(BORN)
+    # Whoever has a policy is known, whatever it is called.
+    logins.admin.execute("INSERT INTO governance_worker_policy (worker_name) VALUES (%s)", (word,))
     odd = handoff(1, of_class=word, group=word, system=word, actor=word, ref=word, key=word)
     assert emit(logins.admin, odd, handoff(2), source=word) == (2, 0, 0, 0)
     payload, plain = payloads(logins.admin)

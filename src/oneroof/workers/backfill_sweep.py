@@ -160,9 +160,8 @@ class BackfillSweep:
         cursor.summarise(self.connection, here, books=self.source.source_name)
         if self.name == self.source.source_name:
             number = int(here.metadata.get("source_snapshot_ref") or 0)
-            events.emit(
-                self.connection, [events.completed(COMPLETED, source=self.name, number=number, seen=here.events_seen)]
-            )
+            who = {"worker": NAME, "source": self.name}
+            events.emit(self.connection, [events.completed(COMPLETED, **who, number=number, seen=here.events_seen)])
 
     def _open(self, here: Cursor) -> Step:
         horizon = cursor.read_horizon(self.connection, here)

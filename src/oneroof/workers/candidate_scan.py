@@ -98,7 +98,8 @@ class CandidateScan:
             facts.count(self.connection, self.source)
             number, seen = int(here.metadata.get("batches") or 0), here.events_seen
             if number:
-                done = [events.completed(each, source=self.name, number=number, judged=seen) for each in COMPLETED]
+                who = {"worker": NAME, "source": self.name}
+                done = [events.completed(each, **who, number=number, judged=seen) for each in COMPLETED]
                 events.emit(self.connection, done)
         told = facts.call(self.connection, "tell", self.source, most=FINDINGS)
         return MOVED if told else NOTHING

@@ -154,8 +154,8 @@ class FullAudit:
         self._execute("signals", {})
         number = int(here.metadata.get("batches") or 0)
         mended = sum(count for what, count in counts.items() if what != "held")
-        done_now = events.completed(COMPLETED, source=self.name, number=number, seen=run.rows_seen, repaired=mended)
-        events.emit(self.connection, [done_now])
+        told = {"number": number, "seen": run.rows_seen, "repaired": mended}
+        events.emit(self.connection, [events.completed(COMPLETED, worker=NAME, source=self.name, **told)])
         return step_done, run, 1
 
     def _following(self, at: dict[str, Any]) -> tuple[str | None, dict[str, int]]:

@@ -24,9 +24,7 @@ DECLARE
   v_active text[];
   v_asleep text[] := '{}';
   v_lively text[] := '{}';
-  -- Of these nothing is said until two people trust them (doc 32 §7).
-  v_untrusted CONSTANT text[] := ARRAY(SELECT s.source_name FROM public.governance_source AS s
-                                       WHERE s.trusted_at IS NULL AND s.source_name = ANY (p_sources));
+  v_untrusted text[];
   v_reasons text[];
   v_ids uuid[];
   v_before uuid[];
@@ -37,6 +35,13 @@ BEGIN
   IF types = '{}' THEN
     RETURN NEXT;
     RETURN;
+  END IF;
+  -- Of these nothing is said until two people trust them (doc 32 §7).
+  v_untrusted := public.gov_sources_untrusted(p_sources);
+  IF v_untrusted <> '{}' THEN
+    -- Whoever trusts one at this moment waits until what we keep can be seen.
+    PERFORM pg_advisory_xact_lock_shared(hashtextextended('oneroof.source.trust', 0));
+    v_untrusted := public.gov_sources_untrusted(p_sources);
   END IF;
   v_batch := nextval('public.governance_event_batch');
   v_active := public.gov_events_active(types);
@@ -74,9 +79,10 @@ BEGIN
     BEGIN
       -- In the order of their ids, so that two who emit the same at once wait for each other and not both.
       INSERT INTO public.governance_event
-        (event_id, event_type, state, content_sha256, held_batch, held_place, subject, subject_table, subject_ref, canonical_address,
+        (event_id, event_type, state, source, content_sha256, held_batch, held_place, subject, subject_table, subject_ref, canonical_address,
          payload, severity, correlation_id, occurred_at, noted_at, emitted_at)
       SELECT e.event_id, e.event_type, CASE WHEN e.reason IS NULL THEN 'emitted' WHEN e.reason = 'the source is not trusted' THEN 'untrusted' ELSE 'held' END,
+             CASE WHEN e.reason = 'the source is not trusted' THEN p_sources[e.place] END,
              CASE WHEN e.reason IS NULL
                   THEN public.gov_event_digest(e.subject_table, e.subject_ref, e.canonical_address, e.payload::text, e.occurred_at) END,
              CASE WHEN e.reason IS NOT NULL THEN v_batch END, CASE WHEN e.reason IS NOT NULL THEN e.place END,
@@ -136,6 +142,9 @@ BEGIN
           FROM generate_series(1, given) AS n) AS e
     WHERE e.event_id IS NOT NULL AND e.reason IS NOT NULL ORDER BY e.place;
     GET DIAGNOSTICS held = ROW_COUNT;
+    PERFORM public.gov_source_flag(u.source)
+    FROM (SELECT DISTINCT e.source FROM unnest(v_ids, p_sources) AS e (event_id, source)
+          WHERE e.event_id IS NOT NULL AND e.source = ANY (v_untrusted) ORDER BY e.source) AS u;
     -- In the order in which the watch closes them.
     PERFORM public.gov_finding_raise(
       u.issue_type, ('gov_emit:' || u.event_type)::text, format('signals of type %s are held: it is not registered and active', u.event_type)::text,

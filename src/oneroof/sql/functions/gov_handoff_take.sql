@@ -11,7 +11,7 @@ SET jit = off
 AS $$
 DECLARE
   v_now CONSTANT timestamptz := public.gov_now();
-  v_trusted CONSTANT boolean := EXISTS (SELECT FROM public.governance_source AS s WHERE s.source_name = p_source AND s.trusted_at IS NOT NULL);
+  v_trusted boolean;
   v_rules public.governance_worker_policy;
   v_marked bigint;
   v_known bigint;
@@ -21,6 +21,12 @@ DECLARE
 BEGIN
   IF p_rows IS NULL THEN
     RETURN 0;
+  END IF;
+  v_trusted := public.gov_sources_untrusted(ARRAY[p_source]) = '{}';
+  IF NOT v_trusted THEN
+    -- As in gov_emit_checked.
+    PERFORM pg_advisory_xact_lock_shared(hashtextextended('oneroof.source.trust', 0));
+    v_trusted := public.gov_sources_untrusted(ARRAY[p_source]) = '{}';
   END IF;
   SELECT * INTO v_rules FROM public.governance_worker_policy AS p WHERE p.worker_name = 'gov_handoff_intake';
   WITH given AS MATERIALIZED (
@@ -87,9 +93,7 @@ BEGIN
          (array_agg(k.class ORDER BY k.burst DESC))[1], (SELECT count(*) FROM windows)
   INTO v_marked, v_known, v_most, v_group, v_added FROM marks AS k;
   IF NOT v_trusted THEN
-    PERFORM public.gov_finding_keep('input_untrusted_source'::text, ('handoff:' || p_source)::text,
-      format('the handoffs of %s are kept and not acted on: nobody has declared it trusted', p_source)::text,
-      jsonb_build_object('source', p_source));
+    PERFORM public.gov_source_flag(p_source);
   END IF;
   -- One tick that dirties most of what there is (doc 39 §39.7): marks that add up because nobody takes them are none. Of a handful nothing is said.
   IF NOT p_again AND (v_most > v_rules.storm_changes OR (

@@ -4,6 +4,8 @@ LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
+  -- Whoever keeps something of it at this moment is waited for.
+  PERFORM pg_advisory_xact_lock(hashtextextended('oneroof.source.trust', 0));
   UPDATE public.governance_source SET trusted_at = public.gov_now() WHERE source_name = p_source;
   INSERT INTO public.governance_group_mark AS k (class, dirty_reason, dirtied_at, occurred_at, changes, burst, burst_at)
   SELECT DISTINCT ON (h.class) h.class, h.change_kind, public.gov_now(), h.occurred_at, sum(h.changes) OVER (PARTITION BY h.class), 0, public.gov_now()
@@ -12,7 +14,7 @@ BEGIN
   SET dirty = true, dirty_reason = CASE WHEN excluded.occurred_at >= k.occurred_at OR NOT k.dirty THEN excluded.dirty_reason ELSE k.dirty_reason END,
       dirtied_at = excluded.dirtied_at, occurred_at = CASE WHEN k.dirty THEN greatest(k.occurred_at, excluded.occurred_at) ELSE excluded.occurred_at END,
       changes = CASE WHEN k.dirty THEN k.changes ELSE 0 END + excluded.changes;
-  UPDATE public.governance_event AS e SET state = 'held' WHERE e.state = 'untrusted' AND e.payload ->> 'source' = p_source;
+  UPDATE public.governance_event AS e SET state = 'held', source = NULL WHERE e.state = 'untrusted' AND e.source = p_source;
   PERFORM public.gov_finding_clear('input_untrusted_source'::text, ('handoff:' || p_source)::text);
   PERFORM public.gov_audit('source'::text, p_source, 'trust'::text);
 END

@@ -33,6 +33,7 @@ CREATE TABLE public.governance_event (
   event_id       uuid PRIMARY KEY,
   event_type     text NOT NULL,
   state          text NOT NULL CHECK (state IN ('held', 'untrusted', 'emitted', 'merged', 'refused', 'adopted')),
+  source         text,
   content_sha256 bytea,
   held_batch     bigint,
   held_place     bigint,
@@ -46,14 +47,16 @@ CREATE TABLE public.governance_event (
   occurred_at    timestamptz,
   noted_at       timestamptz NOT NULL,
   emitted_at     timestamptz,
-  CHECK ((state IN ('held', 'untrusted')) = (payload IS NOT NULL))
+  CHECK ((state IN ('held', 'untrusted')) = (payload IS NOT NULL)),
+  CHECK ((state = 'untrusted') = (source IS NOT NULL))
 );
 COMMENT ON TABLE public.governance_event IS 'every event that gov_emit has taken, once; what is held is here as it was given';
+COMMENT ON COLUMN public.governance_event.source IS 'of what waits for trust, whose it is';
 COMMENT ON COLUMN public.governance_event.content_sha256 IS 'of the row in event_outbox, as it was written';
 COMMENT ON COLUMN public.governance_event.state IS 'untrusted: held until its source is trusted; merged: told by a later one of the same group; adopted: emitted by an earlier installation';
 CREATE INDEX governance_event_held ON public.governance_event (event_type, held_batch, held_place) WHERE state = 'held';
 CREATE INDEX governance_event_held_subject ON public.governance_event (subject) WHERE state = 'held';
-CREATE INDEX governance_event_untrusted ON public.governance_event ((payload ->> 'source')) WHERE state = 'untrusted';
+CREATE INDEX governance_event_untrusted ON public.governance_event (source) WHERE state = 'untrusted';
 
 CREATE TABLE public.governance_event_examined (
   only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),

@@ -62,7 +62,9 @@ ON CONFLICT (source_name) DO UPDATE
 SET relation = excluded.relation, source_kind = excluded.source_kind, timestamp_column = excluded.timestamp_column,
     key_columns = excluded.key_columns, ref_column = excluded.ref_column, group_columns = excluded.group_columns,
     fact_columns = excluded.fact_columns, class_column = excluded.class_column, system_column = excluded.system_column,
-    actor_column = excluded.actor_column, births = excluded.births
+    actor_column = excluded.actor_column, births = excluded.births,
+    -- Who vouched for a table has not vouched for another one of its name.
+    trusted_at = CASE WHEN governance_source.relation = excluded.relation THEN governance_source.trusted_at END
 
 -- forget_cursors --
 DELETE FROM public.gov_worker_cursor WHERE source_name = %(name)s OR source_name LIKE %(name)s || '#%%'
