@@ -32,15 +32,17 @@ ROWS, SPANS = "remembered", "spans"
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What a batch did: rows read, those of them that count, candidates written, the births among them, our own rows,
-    the latest row to be believed (NULL, infinity and what is beyond now + 5 min mark nothing), who wrote the rows, and
-    the keys of those that were put aside.
+    """What a batch did: rows read, those of them that count, candidates or marks written, the births among them, the
+    changes that share another's mark, our own rows among those that count, the latest row to be believed (NULL,
+    infinity and what is beyond now + 5 min mark nothing), who wrote the rows, and the keys of those that were put
+    aside.
     """
 
     read: int
     counted: int
     written: int
     born: int
+    coalesced: int
     own: int
     mark_ts: str | None
     mark_key: str | None

@@ -160,6 +160,7 @@ def advance(
     at: dict[str, Any] | None,
     seen: int,
     written: int,
+    coalesced: int = 0,
     watermark: tuple[str, str] | None,
     summary: dict[str, Any],
 ) -> None:
@@ -171,6 +172,7 @@ def advance(
         at=_json(at),
         seen=seen,
         written=written,
+        coalesced=coalesced,
         text=text,
         key=key,
         summary=Jsonb(summary),

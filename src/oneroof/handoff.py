@@ -79,7 +79,10 @@ def _effects(source: Source, how: str) -> sql.Composable:
         written = text.format(upsert=sql.SQL(queries("batch")["upsert"]), **words)
         taking = {name: sql.SQL(queries("batch")[name]) for name in batch.TAKING}
         return sql.SQL(queries("handoff")["object"]).format(written=written, **taking, **_words(source))
-    return text.format(handed=_handed(source))
+    # A register tells what has changed by itself.
+    again = sql.SQL("false" if source.source_kind == REGISTER else "%(again)s::boolean")
+    marks = sql.SQL(queries("handoff")["marks"]).format(again=again, handed=_handed(source))
+    return text.format(marks=marks)
 
 
 def _handed(source: Source) -> sql.Composed:

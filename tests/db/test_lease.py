@@ -87,10 +87,17 @@ def test_the_cursor_never_goes_down(pair: tuple[Connection, Connection]) -> None
     """Watermark, frontier and counters are monotone in the database, even for a superuser (promise 3)."""
     one, _ = pair
     one.execute(
-        "INSERT INTO gov_worker_cursor (worker_name, source_name, last_watermark_ts, frontier, events_seen)"
-        " VALUES ('w', 's', '2026-01-01', '100', 5)"
+        "INSERT INTO gov_worker_cursor (worker_name, source_name, last_watermark_ts, frontier, events_seen, coalesced)"
+        " VALUES ('w', 's', '2026-01-01', '100', 5, 3)"
     )
-    for lower in ("last_watermark_ts = '2025-01-01'", "frontier = '99'", "frontier = NULL", "events_seen = 4"):
+    lowered = (
+        "last_watermark_ts = '2025-01-01'",
+        "frontier = '99'",
+        "frontier = NULL",
+        "events_seen = 4",
+        "coalesced = 2",
+    )
+    for lower in lowered:
         with pytest.raises(psycopg.Error, match="would go backwards"):
             one.execute(f"UPDATE gov_worker_cursor SET {lower}")
     one.execute("UPDATE gov_worker_cursor SET last_watermark_ts = '2027-01-01', frontier = '101', events_seen = 6")

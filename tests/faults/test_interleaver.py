@@ -26,7 +26,7 @@ from oneroof.workers.handoff_intake import NAME, HandoffIntake
 
 pytestmark = pytest.mark.slow
 
-EFFECT = "INSERT INTO public.effect SELECT source_key, row_xid FROM batch RETURNING false AS born"
+EFFECT = "INSERT INTO public.effect SELECT source_key, row_xid FROM batch RETURNING false AS born, 0 AS coalesced"
 
 # Each way is one session's steps; {k} is a key of its own. The insert names the timestamp that makes it nasty.
 INSERT = "INSERT INTO log (id, at) VALUES ({k}, %s)"

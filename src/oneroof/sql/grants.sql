@@ -158,7 +158,7 @@ GRANT EXECUTE ON FUNCTION public.gov_session_person(), public.gov_person_bootstr
 GRANT EXECUTE ON FUNCTION public.gov_request_open(text, text, jsonb, text) TO oneroof_operator;
 GRANT EXECUTE ON FUNCTION public.gov_request_decide(bigint, text, text) TO oneroof_approver;
 GRANT EXECUTE ON FUNCTION public.gov_lease_claim(text, text, interval), public.gov_lease_hold(text, text, text, interval), public.gov_cursor_read(text, text),
-  public.gov_cursor_advance(text, text, jsonb, bigint, bigint, text, text, jsonb),
+  public.gov_cursor_advance(text, text, jsonb, bigint, bigint, bigint, text, text, jsonb),
   public.gov_lease_release(text, text) TO oneroof_worker;
 GRANT EXECUTE ON FUNCTION public.gov_finding_raise(text, text, text, jsonb), public.gov_finding_keep(text, text, text, jsonb), public.gov_finding_clear(text, text)
   TO oneroof_worker, oneroof_operator;

@@ -383,11 +383,16 @@ class HandoffIntake:
         if done.read or at != here.window_at:
             # An inventory knows its rows: in a full pass those count that were written.
             counted = done.written if full and self.source.source_kind == INVENTORY else done.counted
-            lost = done.written if poison else 0
-            self._draft = self.run.after(counted, marked=done.written - lost, own=done.own, dlq=lost)
+            # What is staged failed, and what is looked at for the first time is no change yet.
+            marked = 0 if poison or here.phase == "seeding" else done.written
+            self._draft = self.run.after(counted, marked=marked, own=done.own, dlq=done.written if poison else 0)
             watermark = None if done.mark_ts is None or done.mark_key is None else (done.mark_ts, done.mark_key)
-            told: dict[str, Any] = {"watermark": watermark, "summary": self._draft.summary()}
-            cursor.advance(self.connection, here, at=at, seen=counted, written=done.written - lost, **told)
+            told: dict[str, Any] = {
+                "coalesced": done.coalesced,
+                "watermark": watermark,
+                "summary": self._draft.summary(),
+            }
+            cursor.advance(self.connection, here, at=at, seen=counted, written=marked, **told)
 
     def _due(self, here: Cursor) -> bool:
         if self.at_once and not self.windows_closed:

@@ -1,7 +1,7 @@
 -- Move a cursor on inside its window, as whoever calls: one plan for the session, which the last message of every batch runs.
 -- A watermark, if given, moves up and never down.
 CREATE OR REPLACE FUNCTION public.gov_cursor_advance(p_worker text, p_source text, p_at jsonb, p_seen bigint, p_written bigint,
-                                                     p_text text, p_key text, p_summary jsonb) RETURNS void
+                                                     p_coalesced bigint, p_text text, p_key text, p_summary jsonb) RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -14,6 +14,7 @@ BEGIN
       last_watermark_id = CASE WHEN v_ts >= coalesce(c.last_watermark_ts, '-infinity') THEN p_key ELSE c.last_watermark_id END,
       watermark_text = CASE WHEN v_ts >= coalesce(c.last_watermark_ts, '-infinity') THEN p_text ELSE c.watermark_text END,
       events_seen = c.events_seen + p_seen, attempts_written = c.attempts_written + p_written,
+      coalesced = c.coalesced + p_coalesced,
       last_run_at = public.gov_now(),
       last_run_summary = p_summary || jsonb_build_object(
         'ended_at', public.gov_now(), 'ruleset_version', public.gov_ruleset_active(),

@@ -10,7 +10,7 @@ BEGIN
           OR (NEW.last_watermark_ts IS NULL AND OLD.last_watermark_ts IS NOT NULL)
           OR (NEW.cluster_identity IS NOT DISTINCT FROM OLD.cluster_identity
               AND (NEW.frontier < OLD.frontier OR (NEW.frontier IS NULL AND OLD.frontier IS NOT NULL)))
-          OR NEW.events_seen < OLD.events_seen OR NEW.dead_lettered < OLD.dead_lettered)
+          OR NEW.events_seen < OLD.events_seen OR NEW.dead_lettered < OLD.dead_lettered OR NEW.coalesced < OLD.coalesced)
   THEN
     RAISE EXCEPTION 'the cursor of % in % would go backwards', OLD.worker_name, OLD.source_name
       USING ERRCODE = 'GV410', HINT = 'only a replay goes back';

@@ -1,5 +1,6 @@
 -- Say that the intake lives, once in every interval, whoever asks (doc 32 §5, step 7). Only where such a signal would be emitted: a
--- heartbeat that is held says nothing. Answers whether it was said.
+-- heartbeat that is held says nothing. What was seen is oneroof's own, coalesced, enqueued, failed, or no handoff; what failed is waiting, a
+-- dead letter, or done since. Answers whether it was said.
 CREATE OR REPLACE FUNCTION public.gov_handoff_heartbeat() RETURNS boolean
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -17,13 +18,13 @@ BEGIN
     RETURN false;
   END IF;
   SELECT e.emitted INTO v_said FROM (
-    SELECT sum(c.events_seen) AS seen, sum(c.attempts_written) AS enqueued, sum(c.dead_lettered) AS dlq
+    SELECT sum(c.events_seen) AS seen, sum(c.attempts_written) AS enqueued, sum(c.coalesced) AS coalesced, sum(c.dead_lettered) AS dlq
     FROM public.gov_worker_cursor AS c WHERE c.worker_name = 'gov_handoff_intake') AS c
   CROSS JOIN LATERAL public.gov_emit(jsonb_build_array(jsonb_build_object(
     'event_type', v_type, 'source', 'gov_handoff_intake', 'source_key', 'heartbeat', 'change_number', v_beat,
     'subject_table', 'gov_worker_cursor', 'subject_ref', 'gov_handoff_intake',
     'payload', jsonb_build_object('worker', 'gov_handoff_intake', 'seen', coalesce(c.seen, 0), 'enqueued', coalesce(c.enqueued, 0),
-                                  'coalesced', greatest(coalesce(c.seen - c.enqueued, 0), 0), 'dlq', coalesce(c.dlq, 0))))) AS e;
+                                  'coalesced', coalesce(c.coalesced, 0), 'dlq', coalesce(c.dlq, 0))))) AS e;
   RETURN v_said > 0;
 END
 $$;

@@ -2,8 +2,8 @@
 -- it is about is marked once, and what is to be told of it is added to its window, the latest change of which names it. One that is
 -- read again adds only windows that are not there; it marks like any other, which does no harm, and is part of no storm. A change that no
 -- kind fits is no handoff. p_rows are objects with row, class, ref, system, actor, born, many, at, start and ends. Answers how many groups
--- were marked; of what is read again, how many windows were missing.
-CREATE OR REPLACE FUNCTION public.gov_handoff_take(p_source text, p_again boolean, p_rows jsonb) RETURNS bigint
+-- were marked, by how many changes; of what is read again, how many windows were missing.
+CREATE OR REPLACE FUNCTION public.gov_handoff_take(p_source text, p_again boolean, p_rows jsonb) RETURNS TABLE (marked bigint, changes bigint)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET enable_nestloop = off
@@ -13,14 +13,13 @@ DECLARE
   v_now CONSTANT timestamptz := public.gov_now();
   v_trusted boolean;
   v_rules public.governance_worker_policy;
-  v_marked bigint;
   v_known bigint;
   v_added bigint;
   v_most bigint;
   v_group text;
 BEGIN
   IF p_rows IS NULL THEN
-    RETURN 0;
+    RETURN;
   END IF;
   v_trusted := public.gov_sources_untrusted(ARRAY[p_source]) = '{}';
   IF NOT v_trusted THEN
@@ -90,8 +89,8 @@ BEGIN
     RETURNING k.class, k.burst
   )
   SELECT count(*), count(*) FILTER (WHERE EXISTS (SELECT FROM public.governance_class AS c WHERE c.class = k.class)), max(k.burst),
-         (array_agg(k.class ORDER BY k.burst DESC))[1], (SELECT count(*) FROM windows)
-  INTO v_marked, v_known, v_most, v_group, v_added FROM marks AS k;
+         (array_agg(k.class ORDER BY k.burst DESC))[1], (SELECT count(*) FROM windows), (SELECT sum(n.many) FROM named AS n)
+  INTO marked, v_known, v_most, v_group, v_added, changes FROM marks AS k;
   IF NOT v_trusted THEN
     PERFORM public.gov_source_flag(p_source);
   END IF;
@@ -103,6 +102,10 @@ BEGIN
            ELSE format('more than %s %% of all groups were dirtied at once', round((v_rules.storm_share * 100)::numeric)) END::text,
       jsonb_build_object('source', p_source, 'storm_changes', v_rules.storm_changes, 'storm_share', v_rules.storm_share));
   END IF;
-  RETURN CASE WHEN p_again THEN v_added ELSE v_marked END;
+  IF p_again THEN
+    marked := v_added;
+    changes := v_added;
+  END IF;
+  RETURN NEXT;
 END
 $$;

@@ -41,6 +41,7 @@ CREATE TABLE public.gov_worker_cursor (
   events_seen       bigint NOT NULL DEFAULT 0,
   attempts_written  bigint NOT NULL DEFAULT 0,
   dead_lettered     bigint NOT NULL DEFAULT 0,
+  coalesced         bigint NOT NULL DEFAULT 0,
   phase             text CHECK (phase IN ('seeding', 'reconciling', 'incremental')),
   metadata          jsonb NOT NULL DEFAULT '{}',
   created_at        timestamptz NOT NULL DEFAULT now(),
@@ -55,6 +56,8 @@ CREATE TABLE public.gov_worker_cursor (
   cursor_id         bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
   PRIMARY KEY (worker_name, source_name)
 );
+COMMENT ON COLUMN public.gov_worker_cursor.attempts_written IS 'what came of the events: candidates or marks, without what failed';
+COMMENT ON COLUMN public.gov_worker_cursor.coalesced IS 'changes that share the mark of another one of their batch';
 COMMENT ON TABLE public.gov_worker_cursor IS 'how far a worker is in a source: the watermark for people, the frontier for completeness';
 
 CREATE TABLE public.governance_open_row (

@@ -97,11 +97,12 @@ WHERE c.source_name = excluded.source_name AND c.source_key = excluded.source_ke
   AND (c.facts_hash, c.group_key, c.grain) IS DISTINCT FROM (excluded.facts_hash, excluded.group_key, excluded.grain)
 
 -- apply --
+-- Of our own rows only those that count: the others were counted before.
 WITH batch AS MATERIALIZED ({rows}), {effects}
-SELECT b.read, b.counted, p.written, p.born, b.own, mark.ts_text, mark.source_key, b.xids{told}
-FROM (SELECT count(*) AS read, count(*) FILTER (WHERE {counts}) AS counted, count(*) FILTER (WHERE own) AS own,
+SELECT b.read, b.counted, p.written, p.born, p.coalesced, b.own, mark.ts_text, mark.source_key, b.xids{told}
+FROM (SELECT count(*) AS read, count(*) FILTER (WHERE {counts}) AS counted, count(*) FILTER (WHERE own AND {counts}) AS own,
              coalesce(array_agg(DISTINCT row_xid), '{{}}') AS xids FROM batch) AS b
-CROSS JOIN (SELECT count(*) AS written, count(*) FILTER (WHERE born) AS born FROM put) AS p
+CROSS JOIN (SELECT count(*) AS written, count(*) FILTER (WHERE born) AS born, coalesce(sum(coalesced), 0)::bigint AS coalesced FROM put) AS p
 LEFT JOIN (SELECT ts_text, source_key FROM batch WHERE believed ORDER BY ts DESC, place DESC LIMIT 1) AS mark ON true
 
 -- remembered --
@@ -118,5 +119,5 @@ FROM (SELECT b.row_xid, b.ts_text, b.source_key, row_number() OVER () AS turn FR
 ON CONFLICT (cursor_id, row_xid, pass) DO UPDATE SET last_ts = excluded.last_ts, last_key = excluded.last_key
 
 -- staged --
-SELECT false AS born, b.source_key FROM batch AS b
+SELECT false AS born, 0 AS coalesced, b.source_key FROM batch AS b
 WHERE public.gov_retry_stage(%(worker)s::text, %(source)s::text, %(table)s::text, b.source_key, b.row_xid, %(sqlstate)s::text, %(error)s::text)

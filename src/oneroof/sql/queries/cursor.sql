@@ -13,8 +13,8 @@ SET window_horizon = %(horizon)s::xid8, window_at = %(at)s, phase = %(phase)s, m
 WHERE worker_name = %(worker)s AND source_name = %(source)s
 
 -- advance --
-SELECT public.gov_cursor_advance({worker}::text, {source}::text, {at}::jsonb, {seen}::bigint, {written}::bigint, {text}::text,
-                                 {key}::text, {summary}::jsonb)
+SELECT public.gov_cursor_advance({worker}::text, {source}::text, {at}::jsonb, {seen}::bigint, {written}::bigint, {coalesced}::bigint,
+                                 {text}::text, {key}::text, {summary}::jsonb)
 
 -- snapshot --
 SELECT public.gov_snapshot_take(%(source)s::text, %(scope)s::text, %(metrics)s::jsonb)

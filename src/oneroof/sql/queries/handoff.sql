@@ -99,10 +99,15 @@ passed AS MATERIALIZED (
               FROM handed AS w JOIN batch AS b ON b.source_key = w.source_key AND b.candidate_key = w.candidate_key
               JOIN kinds AS k ON k.facts_hash = w.facts_hash AND k.born = w.born) AS r
   WHERE r.keys IS NOT NULL
-), put AS (SELECT h.born FROM handed AS h WHERE h.is_put)
+), put AS (SELECT h.born, 0 AS coalesced FROM handed AS h WHERE h.is_put)
 
 -- changelog --
-put AS (SELECT false AS born FROM generate_series(1, (SELECT public.gov_handoff_take(%(scope)s::text, %(again)s::boolean, ({handed})))))
+put AS ({marks})
+
+-- marks --
+-- A row for each mark; the first stands for all changes that have none of their own.
+SELECT false AS born, CASE n WHEN 1 THEN t.changes - t.marked ELSE 0 END AS coalesced
+FROM public.gov_handoff_take(%(scope)s::text, {again}, ({handed})) AS t CROSS JOIN LATERAL generate_series(1, t.marked) AS n
 
 -- register --
 -- What is as it was last seen is no change.
@@ -112,7 +117,7 @@ changed AS MATERIALIZED (
   ON CONFLICT (source_name, key_mark) DO UPDATE SET facts_hash = excluded.facts_hash, change_number = r.change_number + 1
   WHERE r.facts_hash <> excluded.facts_hash
   RETURNING key_mark, change_number
-), put AS (SELECT false AS born FROM generate_series(1, (SELECT public.gov_handoff_take(%(scope)s::text, false, ({handed})))))
+), put AS ({marks})
 
 -- seen --
 -- The rows of a register as they are when it is first looked at: no change yet.
@@ -120,7 +125,7 @@ put AS (
   INSERT INTO public.governance_register_row (source_name, key_mark, facts_hash)
   SELECT DISTINCT ON (key_mark) %(scope)s, key_mark, facts_hash FROM batch WHERE NOT own ORDER BY key_mark, row_xid DESC
   ON CONFLICT (source_name, key_mark) DO NOTHING
-  RETURNING false AS born
+  RETURNING false AS born, 0 AS coalesced
 )
 
 -- handed --
