@@ -14,7 +14,7 @@ import pytest
 from bed import connect
 from logins import Logins
 from oneroof import events, findings, vocabulary
-from oneroof.db import Connection, transaction
+from oneroof.db import Connection, one, transaction
 from oneroof.errors import Refused
 
 BORN = "governance.handoff.object_born"
@@ -107,6 +107,28 @@ def test_doc41_5_a_handoff_is_addresses_refs_and_counts(logins: Logins) -> None:
     }
     assert second == {"source": "birth_registry", "change_kind": "object_born", "change_number": 2, "changes": 3}
     assert events.foreign(logins.admin) == []
+
+
+def test_the_keys_of_a_handoff_stand_in_one_place(admin: Connection) -> None:
+    """What a payload is made of, if all of it is known, what is asked of a type, and what every kind has."""
+    whole = "gov_handoff_payload('s', 1, 'a', 'g', 'k', 'c', now(), 1, 'y')"
+    (made, wanted) = one(admin, f"SELECT ARRAY(SELECT jsonb_object_keys({whole}::jsonb)), gov_handoff_keys()")
+    assert sorted(made) == sorted(wanted)
+    kinds = [entry["payload_keys"] for entry in vocabulary.shipped() if entry["family"] == "handoff"]
+    assert all(set(wanted) <= set(keys) for keys in kinds)
+
+
+def test_what_never_was_is_no_handoff(logins: Logins) -> None:
+    """A moment that is infinite is none; the rest of the batch goes its way."""
+    logins.activate(BORN)
+    row = one(
+        logins.admin,
+        "SELECT emitted, held, refused, known FROM gov_handoff_emit('birth_registry', 'birth_registry',"
+        " '{object_born,object_born}', '{a,b}', '{1,1}', '{a,b}', NULL, '{c,c}', NULL, NULL, NULL,"
+        " '{infinity,2026-03-01}', NULL)",
+    )
+    assert row == (1, 0, 1, 0)
+    assert faults(logins.admin) == {BORN: ["occurred_at: no moment"]}
 
 
 @pytest.mark.parametrize("word", ['"', "\\", '", "contents": "x', "\n\t\x01", "đ\U0001f600", "{}", "'", "%s", "null"])

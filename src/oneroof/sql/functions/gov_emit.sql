@@ -29,6 +29,7 @@ DECLARE
   v_correlations text[];
   v_faults jsonb;
   is_doubtful boolean := false;
+  most CONSTANT record := public.gov_signal_limits();
 BEGIN
   IF jsonb_typeof(p_events) IS DISTINCT FROM 'array' THEN
     RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value', MESSAGE = 'events are an array of objects';
@@ -77,24 +78,24 @@ BEGIN
                  WHEN g.number_text IS DISTINCT FROM g.change_number::text THEN 'change_number: no whole number, or none that fits'
                  WHEN g.moment_text IS NOT NULL AND (ascii(g.moment_text) NOT BETWEEN 48 AND 57 OR isfinite(g.moment) IS NOT TRUE) THEN 'occurred_at: no moment'
                  WHEN g.source IS NULL OR g.source_key IS NULL OR g.change_number IS NULL THEN 'source: without source, key or change number'
-                 WHEN g.subject_table IS NULL OR g.subject_ref IS NULL OR length(g.subject_table) > 63 OR octet_length(g.subject_ref) > 2000
-                   OR octet_length(g.canonical_address) > 4000 THEN 'subject: missing, or longer than an address'
+                 WHEN g.subject_table IS NULL OR g.subject_ref IS NULL OR length(g.subject_table) > most.of_table OR octet_length(g.subject_ref) > most.of_ref
+                   OR octet_length(g.canonical_address) > most.of_address THEN 'subject: missing, or longer than an address'
                  WHEN g.subject_table <> g.expected_table THEN 'subject_table: not the table that such events are about'
                  WHEN g.severity NOT IN ('info', 'low', 'medium', 'high', 'critical') THEN 'severity: no severity'
-                 WHEN length(g.correlation_id) > 256 THEN 'correlation_id: longer than 256 characters'
-                 WHEN length(g.source) > 256 THEN 'source: longer than 256 characters'
+                 WHEN length(g.correlation_id) > most.of_value THEN format('correlation_id: longer than %s characters', most.of_value)
+                 WHEN length(g.source) > most.of_value THEN format('source: longer than %s characters', most.of_value)
                  WHEN g.classification <> 'safe_metadata' THEN 'payload_classification: not safe_metadata'
                  WHEN jsonb_typeof(g.payload) <> 'object' THEN 'payload: not an object'
                  WHEN f.fault IS NOT NULL THEN f.fault
-                 WHEN octet_length(g.payload::text) > 2048 THEN 'payload: larger than 2048 bytes'
+                 WHEN octet_length(g.payload::text) > most.of_payload THEN format('payload: larger than %s bytes', most.of_payload)
                END AS fault
         FROM given AS g
         LEFT JOIN LATERAL (
           SELECT left(k.key, 63) || CASE WHEN k.key <> ALL (g.payload_keys) THEN ': not a key of such events'
                                          WHEN jsonb_typeof(k.value) IN ('object', 'array') THEN ': not a single value'
-                                         ELSE ': longer than 256 characters' END AS fault
+                                         ELSE format(': longer than %s characters', most.of_value) END AS fault
           FROM jsonb_each(CASE jsonb_typeof(g.payload) WHEN 'object' THEN g.payload ELSE '{}' END) AS k
-          WHERE k.key <> ALL (g.payload_keys) OR jsonb_typeof(k.value) IN ('object', 'array') OR length(k.value #>> '{}') > 256
+          WHERE k.key <> ALL (g.payload_keys) OR jsonb_typeof(k.value) IN ('object', 'array') OR length(k.value #>> '{}') > most.of_value
           ORDER BY k.key LIMIT 1
         ) AS f ON true
       )

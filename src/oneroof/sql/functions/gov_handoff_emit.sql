@@ -16,7 +16,7 @@ AS $$
 DECLARE
   at CONSTANT timestamptz := public.gov_now();
   given CONSTANT integer := coalesce(greatest(cardinality(p_kinds), cardinality(p_keys), cardinality(p_numbers), cardinality(p_refs)), 0);
-  parts CONSTANT text[] := '{object_type,collection_name,group_key,change_kind,occurred_at,source,source_system,actor_ref,change_number,changes}';
+  most CONSTANT record := public.gov_signal_limits();
   -- Where nothing has to be escaped, nothing is: looked for once in all there is.
   plain CONSTANT boolean := concat(p_source, array_to_string(p_classes, ''), array_to_string(p_groups, ''),
                                    array_to_string(p_systems, ''), array_to_string(p_actors, '')) !~ '["\\[:cntrl:]]';
@@ -31,11 +31,11 @@ BEGIN
     SELECT coalesce(p_addresses[n], CASE WHEN starts_with(p_refs[n], p_classes[n] || ':') THEN p_refs[n]
                                          ELSE coalesce(p_classes[n], p_table) || ':' || p_refs[n] END)
     FROM generate_series(1, given) AS n ORDER BY n);
-  IF EXISTS (SELECT FROM unnest(p_groups) AS g WHERE length(g) > 255) THEN
+  IF EXISTS (SELECT FROM unnest(p_groups) AS g WHERE length(g) >= most.of_value) THEN
     -- A long group is its beginning and a digest, and then longer than any that is itself.
     v_groups := ARRAY(
-      SELECT CASE WHEN length(p_groups[n]) > 255
-                  THEN left(p_groups[n], 191) || ':' || encode(sha256(convert_to(left(p_groups[n], 20000000), 'UTF8')), 'hex')
+      SELECT CASE WHEN length(p_groups[n]) >= most.of_value
+                  THEN left(p_groups[n], most.of_value - 65) || ':' || encode(sha256(convert_to(left(p_groups[n], 20000000), 'UTF8')), 'hex')
                   ELSE p_groups[n] END
       FROM generate_series(1, given) AS n ORDER BY n);
   END IF;
@@ -52,10 +52,10 @@ BEGIN
   WITH kinds AS MATERIALIZED (
     SELECT k.kind, 'governance.handoff.' || k.kind AS event_type,
            CASE WHEN k.kind !~ '^[a-z][a-z0-9_]*([.][a-z][a-z0-9_]*)*$' OR length(k.kind) > 181 THEN 'event_type: no type of the governance domain'
-                WHEN p_source IS NULL OR length(p_source) > 256 THEN 'source: missing, or longer than 256 characters'
-                WHEN p_table IS NULL OR length(p_table) > 63 THEN 'subject: missing, or longer than an address'
+                WHEN p_source IS NULL OR length(p_source) > most.of_value THEN format('source: missing, or longer than %s characters', most.of_value)
+                WHEN p_table IS NULL OR length(p_table) > most.of_table THEN 'subject: missing, or longer than an address'
                 WHEN t.subject_table <> p_table THEN 'subject_table: not the table that such events are about'
-                WHEN NOT parts <@ t.payload_keys THEN 'payload: not the keys of such events' END AS fault
+                WHEN NOT public.gov_handoff_keys() <@ t.payload_keys THEN 'payload: not the keys of such events' END AS fault
     FROM (SELECT DISTINCT e FROM unnest(p_kinds) AS e) AS k (kind)
     LEFT JOIN public.governance_event_type AS t ON t.event_type = 'governance.handoff.' || k.kind
     WHERE k.kind IS NOT NULL
@@ -67,12 +67,13 @@ BEGIN
            CASE WHEN k.kind IS NULL THEN 'event_type: no type of the governance domain'
                 WHEN k.fault IS NOT NULL THEN k.fault
                 WHEN p_keys[n] IS NULL OR p_numbers[n] IS NULL THEN 'source: without source, key or change number'
-                WHEN p_refs[n] IS NULL OR octet_length(p_refs[n]) > 2000 OR octet_length(v_addresses[n]) > 4000
+                WHEN p_refs[n] IS NULL OR octet_length(p_refs[n]) > most.of_ref OR octet_length(v_addresses[n]) > most.of_address
                   THEN 'subject: missing, or longer than an address'
-                WHEN length(p_classes[n]) > 256 THEN 'collection_name: longer than 256 characters'
-                WHEN length(p_systems[n]) > 256 THEN 'source_system: longer than 256 characters'
-                WHEN length(p_actors[n]) > 256 THEN 'actor_ref: longer than 256 characters'
-                WHEN octet_length(v_payloads[n]) > 2048 THEN 'payload: larger than 2048 bytes' END AS fault
+                WHEN length(p_classes[n]) > most.of_value THEN format('collection_name: longer than %s characters', most.of_value)
+                WHEN length(p_systems[n]) > most.of_value THEN format('source_system: longer than %s characters', most.of_value)
+                WHEN length(p_actors[n]) > most.of_value THEN format('actor_ref: longer than %s characters', most.of_value)
+                WHEN p_occurred[n] IN ('infinity', '-infinity') THEN 'occurred_at: no moment'
+                WHEN octet_length(v_payloads[n]) > most.of_payload THEN format('payload: larger than %s bytes', most.of_payload) END AS fault
     FROM generate_series(1, given) AS n LEFT JOIN kinds AS k ON k.kind = p_kinds[n] ORDER BY n
   ) AS m;
   IF refused > 0 THEN

@@ -10,33 +10,35 @@ SET jit = off
 SET work_mem = '32MB'
 AS $$
 DECLARE
-  parts CONSTANT text[] := '{object_type,collection_name,group_key,change_kind,occurred_at,source,source_system,actor_ref,change_number,changes}';
+  -- Of what is near them gov_handoff_emit has to say whether it fits.
+  most CONSTANT record := public.gov_signal_limits();
   v_kinds text[];
   v_types text[];
   v_at timestamptz;
 BEGIN
   IF NOT EXISTS (SELECT FROM public.governance_source AS s WHERE s.source_name = p_source AND s.trusted_at IS NOT NULL)
-     OR length(p_source) > 256 OR length(p_table) > 63 OR p_source ~ '["\\[:cntrl:]]' THEN
+     OR length(p_source) > most.of_value OR length(p_table) > most.of_table OR p_source ~ '["\\[:cntrl:]]' THEN
     RETURN false;
   END IF;
   IF EXISTS (
        SELECT FROM public.governance_untold AS u
        CROSS JOIN LATERAL unnest(u.kinds, u.classes, u.groups, u.systems, u.actors) AS k (kind, class, group_key, system, actor)
        WHERE u.source_name = p_source AND u.untold_id = ANY (p_ids)
-         AND (k.kind IS NULL OR greatest(length(k.class), length(k.group_key), length(k.system), length(k.actor)) > 255
-              OR octet_length(concat(p_source, k.kind, k.class, k.class, k.group_key, k.system, k.actor)) > 1500
+         AND (k.kind IS NULL OR greatest(length(k.class), length(k.group_key), length(k.system), length(k.actor)) >= most.of_value
+              OR octet_length(concat(p_source, k.kind, k.class, k.class, k.group_key, k.system, k.actor)) > most.of_payload - 500
               OR concat(k.class, k.group_key, k.system, k.actor) ~ '["\\[:cntrl:]]'))
      OR EXISTS (
-       SELECT FROM public.governance_untold AS u CROSS JOIN LATERAL unnest(u.keys, u.numbers, u.refs) AS e (key, number, ref)
+       SELECT FROM public.governance_untold AS u CROSS JOIN LATERAL unnest(u.keys, u.numbers, u.refs, u.times) AS e (key, number, ref, at)
        WHERE u.source_name = p_source AND u.untold_id = ANY (p_ids)
-         AND (e.key IS NULL OR e.number IS NULL OR e.ref IS NULL OR octet_length(e.ref) > 2000)) THEN
+         AND (e.key IS NULL OR e.number IS NULL OR e.ref IS NULL OR octet_length(e.ref) > most.of_ref
+              OR e.at IN ('infinity', '-infinity'))) THEN
     RETURN false;
   END IF;
   v_kinds := ARRAY(SELECT DISTINCT k FROM public.governance_untold AS u CROSS JOIN LATERAL unnest(u.kinds) AS k
                    WHERE u.source_name = p_source AND u.untold_id = ANY (p_ids));
   v_types := ARRAY(SELECT t.event_type FROM public.governance_event_type AS t
                    WHERE t.event_type = ANY (SELECT 'governance.handoff.' || k FROM unnest(v_kinds) AS k)
-                     AND coalesce(t.subject_table, p_table) = p_table AND t.payload_keys @> parts);
+                     AND coalesce(t.subject_table, p_table) = p_table AND t.payload_keys @> public.gov_handoff_keys());
   IF cardinality(v_types) < cardinality(v_kinds) OR NOT v_types <@ public.gov_events_active(v_types)
      OR public.gov_events_lively() <> '{}' THEN
     RETURN false;
