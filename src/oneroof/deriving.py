@@ -13,16 +13,8 @@ from typing import Any
 
 from psycopg import sql
 
-from oneroof.columns import (
-    candidate_key,
-    class_of,
-    fact_names,
-    facts_hash,
-    grain,
-    group_key,
-    is_own,
-    key_text,
-)
+from oneroof import facts
+from oneroof.columns import candidate_key, facts_hash, grain, group_key, is_own, key_text
 from oneroof.db import queries
 from oneroof.fingerprint import bucket, row_hash
 from oneroof.reckoning import Frontier, Named, is_beyond, sides
@@ -81,18 +73,7 @@ def _classes(walk: Walk, source: Source) -> Iterator[tuple[int, list[str]]]:
 
 def _made(walk: Walk, source: Source) -> Iterator[int]:
     """Sets of facts that no longer make the hash they are kept under."""
-    columns = [
-        sql.SQL("f.row_facts ->> {} AS {}").format(sql.Literal(name), sql.Identifier(name))
-        for name in fact_names(source)
-    ]
-    statement = sql.SQL(queries("proof")["fact_sets"]).format(
-        hash=facts_hash(source),
-        group=group_key(source),
-        grain=grain(source),
-        kind=class_of(source),
-        columns=sql.SQL(", ").join(columns),
-    )
-    yield from _keyset(walk, source, statement, after=_FIRST, most=SETS)
+    yield from _keyset(walk, source, facts.making(source), after=_FIRST, most=SETS)
 
 
 def _judged(walk: Walk, source: Source) -> Iterator[int]:

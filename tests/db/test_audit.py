@@ -250,11 +250,26 @@ def as_judged(admin: Connection, table: str) -> list[Any]:
     return [row for (row,) in rows]
 
 
-@pytest.mark.parametrize("alter", JUDGEMENTS)
+RETIRED = """row_facts = row_facts || '{"status": "retired"}'"""
+
+
+@pytest.mark.parametrize(
+    "alter",
+    [
+        *JUDGEMENTS,
+        RETIRED,
+        f"{RETIRED}, verdict = 'retired', undecided_reason = NULL, rule_code = 'terminal_status'",
+        "class = 'other'",
+        "group_key = 'src/other'",
+        "grain = 'inherited'",
+    ],
+)
 def test_an_altered_judgement_is_judged_again_with_all_who_have_it(
     admin: Connection, tailed: Source, alter: str
 ) -> None:
-    """The set of facts and the verdicts of all its members altered alike: nothing differs but from what rules say."""
+    """The set of facts and the verdicts of all its members altered alike: nothing differs but from what rules say, or
+    from what the rows do.
+    """
     before = as_judged(admin, "governance_fact_set"), [state(admin, n) for n in range(1, ROWS + 1)]
     behind_its_back(admin, f"UPDATE governance_fact_set SET {alter} WHERE source_name = 'src'")
     behind_its_back(

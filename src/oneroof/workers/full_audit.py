@@ -43,8 +43,6 @@ FEW = 20_000
 # More than this share of a group, and at least so many, may not vanish at once.
 VANISH_SHARE = 0.1
 VANISH_LEAST = 100
-# Before every hash of facts.
-FIRST_HASH = -(2**63)
 # What failed for good goes on as the intake's item, which tries it again.
 INTAKE = "gov_handoff_intake"
 STEPS = (
@@ -225,10 +223,11 @@ class FullAudit:
         return Done(self._behind(keys), {"noted": torn})
 
     def _judgements(self, at: dict[str, Any]) -> Done:
-        """What was judged of sets of facts, judged again."""
-        given = self._given(after=at.get("hash", FIRST_HASH), batch=facts.JUDGED)
-        last, looked_at, doubted = one(self.connection, queries("audit")["doubt_sets"], given)
-        return Done({"hash": last} if looked_at == facts.JUDGED else None, {"judgements": doubted})
+        """Sets of facts that are not what their hash says are learned anew, and what was judged of the others is judged
+        again.
+        """
+        last, doubted = facts.doubt(self.connection, self.source, after=at.get("hash"))
+        return Done(None if last is None else {"hash": last}, {"judgements": doubted})
 
     def _rows(self, at: dict[str, Any]) -> Done:
         """Add up what the source has."""

@@ -108,9 +108,6 @@ WITH picked AS MATERIALIZED (
 )
 SELECT (SELECT max(p.candidate_key) FROM picked AS p), (SELECT count(*) FROM picked), (SELECT count(*) FROM marked)
 
--- doubt_sets --
-SELECT d.last_hash, d.looked_at, d.doubted FROM public.gov_fact_sets_doubt(%(scope)s::text, %(after)s::bigint, %(batch)s::bigint) AS d
-
 -- doubt_objects --
 SELECT public.gov_objects_doubt(%(scope)s::text, %(after)s::text, %(batch)s::bigint)
 

@@ -80,3 +80,18 @@ SELECT public.gov_findings_count(%(source)s::text)
 
 -- tell --
 SELECT public.gov_findings_tell(%(source)s::text, %(most)s::bigint)
+
+-- made --
+-- Fact sets behind a hash: whether their facts still are those that make it.
+SELECT max(p.facts_hash), count(*),
+       array_agg(p.facts_hash) FILTER (WHERE (p.facts_hash, p.group_key, p.grain, p.class)
+                                       IS DISTINCT FROM (p.made_hash, p.made_group, p.made_grain, left(coalesce(p.made_class, ''), 500)))
+FROM (
+  SELECT f.facts_hash, f.group_key, f.grain, f.class, {hash} AS made_hash, {group} AS made_group, {grain} AS made_grain, {kind} AS made_class
+  FROM public.governance_fact_set AS f CROSS JOIN LATERAL (SELECT {columns}) AS s
+  WHERE f.source_name = %(source)s AND f.facts_hash > %(after)s ORDER BY f.facts_hash LIMIT %(most)s
+) AS p
+
+-- doubt --
+SELECT public.gov_fact_sets_forget(%(source)s::text, %(wrong)s::bigint[]),
+       public.gov_fact_sets_doubt(%(source)s::text, %(after)s::bigint, %(most)s::bigint)

@@ -144,17 +144,6 @@ WHERE (SELECT (c.facts_hash, c.group_key, c.grain) IS DISTINCT FROM (r.facts_has
                   WHERE i.key_mark = public.gov_key_mark(r.source_key) AND i.state IN ('waiting', 'dead')
                     AND split_part(i.source_name, '#', 1) = %(source)s)
 
--- fact_sets --
--- Fact sets behind a hash: whether their facts still are those that make it.
-SELECT max(p.facts_hash), count(*),
-       array_agg(p.facts_hash) FILTER (WHERE (p.facts_hash, p.group_key, p.grain, p.class)
-                                       IS DISTINCT FROM (p.made_hash, p.made_group, p.made_grain, left(coalesce(p.made_class, ''), 500)))
-FROM (
-  SELECT f.facts_hash, f.group_key, f.grain, f.class, {hash} AS made_hash, {group} AS made_group, {grain} AS made_grain, {kind} AS made_class
-  FROM public.governance_fact_set AS f CROSS JOIN LATERAL (SELECT {columns}) AS s
-  WHERE f.source_name = %(source)s AND f.facts_hash > %(after)s ORDER BY f.facts_hash LIMIT %(most)s
-) AS p
-
 -- judged --
 -- Fact sets behind a hash, judged again under the active ruleset, all at once whatever the planner expects: those that come out otherwise.
 WITH picked AS MATERIALIZED (
