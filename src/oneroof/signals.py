@@ -10,12 +10,14 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+from uuid import UUID
 
 from psycopg.rows import dict_row
 
@@ -29,6 +31,8 @@ BEFORE_ALL = "-infinity"
 PAGE = 10_000
 # Farther back the age of a 32-bit xmin does not tell; with room for what happens meanwhile.
 FARTHEST = 2**31 - 2**26
+# A timestamp as PostgreSQL writes it into JSON.
+_BORN = re.compile(r"-?infinity|\d{4,6}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?([+-]\d\d(:\d\d){1,2})?( BC)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +119,10 @@ def parse(token: str) -> Place:
     try:
         padded = token.strip() + "=" * (-len(token.strip()) % 4)
         identity, xid, born, event_id = json.loads(base64.urlsafe_b64decode(padded.encode("ascii")))
-        if not (isinstance(identity, str) and isinstance(xid, int) and isinstance(born, str)):
+        if not (isinstance(identity, str) and type(xid) is int and abs(xid) < 2**63 and _BORN.fullmatch(born)):
             raise TypeError
-        return Place(identity, xid, born, str(event_id))
-    except (ValueError, TypeError):
+        return Place(identity, xid, born, str(UUID(event_id)))
+    except (ValueError, TypeError, AttributeError):
         raise Usage(f"{token[:80]!r} is no cursor", hint="a cursor is what `oneroof events tail` printed") from None
 
 
@@ -132,6 +136,9 @@ def begin(connection: Connection, token: str | None) -> tuple[Place, str | None]
     place = parse(token)
     if place.identity != identity:
         return Place(identity), "the cursor is of another cluster or timeline: beginning anew; ids tell what is known"
+    if place.xid > horizon:
+        # A horizon never goes back, but for the files of the server being those of an earlier moment.
+        return Place(identity), "the cursor is ahead of this database: beginning anew; ids tell what is known"
     if horizon - place.xid > FARTHEST and place.xid:
         return Place(identity), "the cursor is too far back to be compared: beginning anew; ids tell what is known"
     return place, None

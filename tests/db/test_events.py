@@ -247,14 +247,21 @@ def test_doc41_11_1_an_unregistered_type_is_held_and_told_once(logins: Logins) -
 def test_a_type_that_enters_the_vocabulary_later_keeps_its_rules(logins: Logins) -> None:
     """What was held of it goes by the keys that it now has: the rest is refused, and told."""
     emit(logins.worker, born(1, kind="governance.thing.new"), born(2, kind="governance.thing.new", worker="w"))
-    entry = {**vocabulary.shipped()[0], "event_type": "governance.thing.new"}
+    elsewhere = Event(**{**_fields(born(3, kind="governance.thing.new")), "subject_table": "somewhere"})
+    emit(logins.worker, elsewhere)
+    entry = {**vocabulary.shipped()[0], "event_type": "governance.thing.new", "subject_table": "birth_registry"}
     logins.admin.execute("SELECT gov_events_plant(%s)", (Jsonb([entry]),))
     events.register(logins.admin)
     logins.activate("governance.thing.new")
-    assert events.promote(logins.worker) == 2
+    assert events.promote(logins.worker) == 3
     assert outbox(logins.admin) == [("ENT-1", 1)]
     assert held(logins.admin) == 0
-    assert found(logins.admin, "input_invalid_schema") == ["gov_emit:governance.thing.new"]
+    (finding,) = (each for each in findings.listing(logins.admin) if each.issue_type == "input_invalid_schema")
+    assert finding.subject == "gov_emit:governance.thing.new"
+    assert finding.details["faults"] == [
+        "subject_table: not the table that such events are about",
+        "worker: not a key of such events",
+    ]
 
 
 def test_a_closed_gate_holds_what_is_active(logins: Logins) -> None:
@@ -379,6 +386,28 @@ def test_closing_the_gate_waits_for_an_emit_in_flight(logins: Logins) -> None:
     assert emit(logins.worker, born(2)).held == 1
 
 
+def test_opening_the_gate_waits_for_who_holds_at_this_moment(logins: Logins) -> None:
+    """Or what comes after it would overtake what nobody can see yet."""
+    logins.activate(BORN)
+    gates.close(logins.requester, GATE)
+    number = gates.request(logins.requester, GATE, reason="wanted")
+    opening = threading.Thread(target=lambda: approvals.decide(logins.approver, number, "approved"))
+    outcomes: list[Emitted] = []
+    with connect(logins.dsn) as other:
+        emitting = threading.Thread(target=lambda: outcomes.append(emit(other, born(2, subject="a"))))
+        with transaction(logins.worker, doing="emitting", role=WORKER):
+            assert events.emit(logins.worker, [born(1, subject="a")]).held == 1
+            opening.start()
+            _await_lock(logins.admin, logins.approver)
+            emitting.start()
+            _await_lock(logins.admin, other)
+        opening.join()
+        emitting.join()
+    assert outcomes == [Emitted(0, 1, 0, 0)]
+    assert events.promote(logins.worker) == 2
+    assert [number for _, number in outbox(logins.admin)] == [1, 2]
+
+
 @pytest.mark.parametrize("active", [True, False])
 def test_the_same_batch_from_many_sessions_at_once(logins: Logins, active: bool) -> None:
     """Forwards and backwards, on a host without any unique key: each once, emitted or held."""
@@ -440,6 +469,23 @@ def test_doc41_11_4_no_lost_handoff_killed_between_batches_of_a_promotion(logins
         numbers = [number for ref, number in written if ref == f"ENT-{subject}"]
         assert numbers == sorted(numbers)
     assert command("events", "promote", "--json", dsn=logins.dsn).json == {"promoted": 0}
+
+
+def test_a_promotion_is_in_the_order_of_a_subject_whatever_types_it_has(logins: Logins) -> None:
+    """Of one type what has something of another before it stays where it is; of several they take turns."""
+    kinds = [RETIRED, BORN, ORPHAN]
+    for number in range(9):
+        kind = kinds[number % 3]
+        event = born(number, subject="a", kind=kind) if kind != ORPHAN else _orphan(number)
+        assert emit(logins.worker, event).held == 1
+    logins.activate(*kinds)
+    assert [events.promote(logins.worker, kind) for kind in (BORN, RETIRED, RETIRED)] == [0, 1, 0]
+    assert command("events", "promote", BORN, RETIRED, "--json", dsn=logins.dsn).json == {"promoted": 1}
+    assert command("events", "promote", *kinds, "--json", dsn=logins.dsn).json == {"promoted": 7}
+    types = logins.admin.execute(
+        "SELECT event_type FROM event_outbox WHERE event_domain = 'governance' ORDER BY created_at, id"
+    )
+    assert [kind for (kind,) in types] == 3 * kinds
 
 
 def test_two_promote_at_once(logins: Logins) -> None:
@@ -718,6 +764,17 @@ def test_what_gov_emit_did_not_write_is_found(logins: Logins) -> None:
         "written more than once",
         "written more than once",
     ]
+
+
+def _orphan(number: int) -> Event:
+    return Event(
+        event_type=ORPHAN,
+        source="birth_registry",
+        source_key="ENT-a",
+        change_number=number,
+        subject_table="birth_registry",
+        subject_ref="ENT-a",
+    )
 
 
 def _about_group(number: int) -> Event:

@@ -8,6 +8,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +198,30 @@ def test_a_cursor_of_another_cluster_begins_anew(active: str) -> None:
         assert signals.begin(admin, far.token())[1] is not None
         with pytest.raises(Usage, match="is no cursor"):
             signals.begin(admin, "AAAA")
+
+
+def test_a_cursor_that_is_ahead_of_the_database_begins_anew(active: str) -> None:
+    """A copy of the files from before has the same identity, and what it emits has xids that were passed by."""
+    with connect(active) as connection:
+        emit(connection, born(1), born(2))
+        inventory.settle(connection)
+        place, _ = signals.begin(connection, None)
+        ahead = signals.Place(place.identity, signals.read(connection, place, types=None).place.xid + 1000)
+        ran = command("events", "tail", "--after", ahead.token(), dsn=active)
+        assert (ran.code, len(ran.out.splitlines())) == (0, 2)
+        assert "ahead of this database" in ran.err
+
+
+@pytest.mark.parametrize(
+    "change", [{"xid": 2**70}, {"xid": True}, {"born": "yesterdayish"}, {"born": "x\0"}, {"event_id": "x"}], ids=str
+)
+def test_what_nobody_printed_is_no_cursor(active: str, change: dict[str, Any]) -> None:
+    """Exit 2, whatever of it is wrong."""
+    with connect(active) as connection:
+        place, _ = signals.begin(connection, None)
+        ran = command("events", "tail", "--after", replace(place, **change).token(), dsn=active)
+    assert (ran.code, ran.out) == (2, "")
+    assert "is no cursor" in ran.err
 
 
 def test_sixteen_writers_with_late_commits_and_a_tail_that_is_stopped(active: str, tmp_path: Path) -> None:

@@ -121,10 +121,10 @@ def promote(
     chosen: list[str | None] = [*events.named(connection, types)] if types else [None]
     done = 0
     with session.meter("promoting") as meter:
-        for name in chosen:
-            while moved := events.promote(connection, name, most=batch):
-                done += moved
-                meter(f"{done:,} events", 0, 0)
+        # What waits for one of another type has its turn when that is gone.
+        while moved := sum(events.promote(connection, name, most=batch) for name in chosen):
+            done += moved
+            meter(f"{done:,} events", 0, 0)
     session.emit({"promoted": done}, lambda out: out.print(f"{done:,} events left the hold"))
 
 

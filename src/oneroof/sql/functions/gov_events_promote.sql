@@ -1,5 +1,5 @@
 -- Emit some of what is held and may now be emitted, of one type or of any, in the order in which it was held: each once, since the
--- key, the outbox and the hold move in one statement. Answers how many left the hold; nought when there is no more. Every call is a
+-- key, the outbox and the hold move in one statement. Of one type what has something of another before it, of the same subject, stays. Answers how many left the hold; nought when there is no more. Every call is a
 -- piece of its own: whoever is killed between two goes on with the next.
 CREATE OR REPLACE FUNCTION public.gov_events_promote(p_type text, p_most bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
@@ -16,6 +16,7 @@ AS $$
 DECLARE
   at timestamptz;
   v_active text[];
+  v_lively text[];
   v_ids uuid[];
   v_refused uuid[];
   v_moved bigint;
@@ -25,25 +26,31 @@ BEGIN
   PERFORM pg_advisory_xact_lock(hashtextextended('oneroof.events.promote', 0));
   -- The moment is that of whoever's turn it is.
   at := public.gov_now();
-  v_active := public.gov_events_active(ARRAY(SELECT t FROM unnest(public.gov_events_lively()) AS t WHERE p_type IS NULL OR t = p_type));
+  v_lively := public.gov_events_lively();
+  v_active := public.gov_events_active(ARRAY(SELECT t FROM unnest(v_lively) AS t WHERE p_type IS NULL OR t = p_type));
   IF v_active = '{}' THEN
     RETURN 0;
   END IF;
   v_ids := ARRAY(
     SELECT h.event_id FROM unnest(v_active) AS t (event_type)
     CROSS JOIN LATERAL (SELECT e.event_id, e.held_batch, e.held_place FROM public.governance_event AS e
-                        WHERE e.state = 'held' AND e.event_type = t.event_type ORDER BY e.held_batch, e.held_place LIMIT p_most) AS h
+                        WHERE e.state = 'held' AND e.event_type = t.event_type AND (p_type IS NULL OR NOT EXISTS (
+                          SELECT FROM public.governance_event AS o
+                          WHERE o.state = 'held' AND o.subject = e.subject AND o.event_type <> p_type AND o.event_type = ANY (v_lively)
+                            AND (o.held_batch, o.held_place) < (e.held_batch, e.held_place)))
+                        ORDER BY e.held_batch, e.held_place LIMIT p_most) AS h
     ORDER BY h.held_batch, h.held_place LIMIT p_most);
   WITH types AS MATERIALIZED (
-    SELECT t.event_type, t.event_stream, t.delivery_lane, t.default_severity, t.payload_keys FROM public.v_event_type AS t
+    SELECT t.event_type, t.event_stream, t.delivery_lane, t.default_severity, t.subject_table, t.payload_keys FROM public.v_event_type AS t
     WHERE t.event_type = ANY (v_active)
   ), picked AS MATERIALIZED (
     SELECT h.event_id, h.event_type, t.event_stream, t.delivery_lane, coalesce(h.severity, t.default_severity) AS severity, h.subject_table,
            h.subject_ref, h.canonical_address, h.payload, h.correlation_id, h.occurred_at,
            row_number() OVER (ORDER BY h.held_batch, h.held_place) AS place,
            -- Held while its type was in no vocabulary, and so by other rules than it now has.
-           CASE WHEN h.payload - t.payload_keys <> '{}'
-                THEN (SELECT min(left(k, 63)) FROM jsonb_object_keys(h.payload - t.payload_keys) AS k) END AS fault
+           CASE WHEN h.subject_table <> t.subject_table THEN 'subject_table: not the table that such events are about'
+                WHEN h.payload - t.payload_keys <> '{}'
+                THEN (SELECT min(left(k, 63)) FROM jsonb_object_keys(h.payload - t.payload_keys) AS k) || ': not a key of such events' END AS fault
     FROM public.governance_event AS h
     JOIN types AS t ON t.event_type = h.event_type
     WHERE h.event_id = ANY (v_ids)
@@ -68,7 +75,7 @@ BEGIN
   SELECT count(*), coalesce(array_agg(p.event_id) FILTER (WHERE p.fault IS NOT NULL), '{}'),
          (SELECT jsonb_agg(f.b ORDER BY f.b ->> 'event_type')
           FROM (SELECT jsonb_build_object('event_type', q.event_type,
-                                          'faults', jsonb_build_array(min(q.fault) || ': not a key of such events')) AS b
+                                          'faults', to_jsonb((array_agg(DISTINCT q.fault))[1:5])) AS b
                 FROM picked AS q WHERE q.fault IS NOT NULL GROUP BY q.event_type) AS f)
   INTO v_moved, v_refused, v_faults FROM picked AS p;
   -- The host's rows have no key of ours but in their content: one read of the table.

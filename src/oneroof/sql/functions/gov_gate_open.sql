@@ -7,6 +7,10 @@ AS $$
 DECLARE
   written bigint;
 BEGIN
+  IF p_gate = 'governance.emit_enabled' THEN
+    -- Who holds something at this moment is waited for: nothing that comes after it may overtake it.
+    PERFORM pg_advisory_xact_lock(hashtextextended('oneroof.events.emit', 0));
+  END IF;
   -- The key's uniqueness in dot_config is the host's affair; ours is that one opening stands, one at a time.
   PERFORM 1 FROM public.governance_gate WHERE gate_key = p_gate FOR UPDATE;
   UPDATE public.dot_config SET value = 'true', updated_at = public.gov_now() WHERE key = p_gate;
