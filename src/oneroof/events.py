@@ -13,18 +13,22 @@ from datetime import datetime
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any
+from weakref import WeakKeyDictionary
 
+from psycopg.errors import RaiseException
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
-from oneroof import approvals
+from oneroof import approvals, retry
 from oneroof.db import Connection, one, queries, transaction
-from oneroof.errors import Usage
+from oneroof.errors import OneroofError, Usage
+from oneroof.width import Width
 
 KIND = "event.activate"
 GATE = "governance.emit_enabled"
 OPERATOR, WORKER = "oneroof_operator", "oneroof_worker"
 BATCH = 5_000
+_widths: WeakKeyDictionary[Connection, Width] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,10 +179,23 @@ def emit(connection: Connection, batch: Iterable[Event]) -> Emitted:
 
 
 def promote(connection: Connection, event_type: str | None = None, *, most: int = BATCH) -> int:
-    """Emit some of what is held, of a type or of any that is active, in a transaction of its own; nought is the end."""
-    with transaction(connection, doing="promoting held events", role=WORKER, lock_timeout=5):
-        (moved,) = one(connection, queries("events")["promote"], {"type": event_type, "most": most})
-    return int(moved)
+    """Emit some of what is held, of a type or of any that is active, in a transaction of its own; nought is the end.
+    Where the outbox refuses one of them it is found by halving, and the next call goes on as narrow as this one ended.
+    """
+    width = _widths.get(connection)
+    if width is None or width.most != most:
+        width = _widths[connection] = Width(most=most)
+    while True:
+        try:
+            with transaction(connection, doing="promoting held events", role=WORKER, lock_timeout=5):
+                (moved,) = one(connection, queries("events")["promote"], {"type": event_type, "most": width.now})
+        except OneroofError as error:
+            is_refusal = retry.kind_of(error) == retry.POISON or isinstance(error.__cause__, RaiseException)
+            if not (is_refusal and width.narrow()):
+                raise
+        else:
+            width.widen()
+            return int(moved)
 
 
 def promotable(connection: Connection) -> bool:

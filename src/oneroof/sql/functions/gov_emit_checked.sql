@@ -28,6 +28,7 @@ DECLARE
   v_reasons text[];
   v_ids uuid[];
   v_before uuid[];
+  is_refused boolean := false;
 BEGIN
   emitted := 0;
   held := 0;
@@ -96,6 +97,27 @@ BEGIN
                    p_addresses[n] AS canonical_address, p_payloads[n] AS payload, p_occurred[n] AS occurred_at, v_reasons[n] AS reason,
                    n AS place FROM generate_series(1, given) AS n) AS e
       WHERE e.event_id IS NOT NULL ORDER BY e.event_id;
+      IF v_active <> '{}' THEN
+        WITH lanes AS MATERIALIZED (
+          SELECT t.event_type, t.event_stream, t.delivery_lane, t.default_severity FROM public.v_event_type AS t
+          WHERE t.event_type = ANY (v_active)
+        )
+        INSERT INTO public.event_outbox
+          (id, event_domain, event_type, event_stream, delivery_lane, event_severity, event_subject_table, event_subject_ref,
+           canonical_address, actor_ref, source_system, correlation_id, payload_classification, safe_payload, occurred_at, created_at)
+        SELECT e.event_id, 'governance', e.event_type, t.event_stream, t.delivery_lane, coalesce(e.severity, t.default_severity),
+               e.subject_table, e.subject_ref, e.canonical_address, 'oneroof', 'oneroof', e.correlation_id, 'safe_metadata', e.payload,
+               e.occurred_at, at + e.place * interval '1 microsecond'
+        FROM (SELECT v_ids[n] AS event_id, p_types[n] AS event_type, p_tables[n] AS subject_table, p_refs[n] AS subject_ref,
+                     p_addresses[n] AS canonical_address, p_payloads[n] AS payload, p_occurred[n] AS occurred_at,
+                     p_severities[n] AS severity, p_correlations[n] AS correlation_id, v_reasons[n] AS reason, n AS place
+              FROM generate_series(1, given) AS n) AS e
+        JOIN lanes AS t ON t.event_type = e.event_type
+        WHERE e.event_id IS NOT NULL AND e.reason IS NULL
+        -- One that is there although nobody here knows of it stays as it is.
+        ON CONFLICT DO NOTHING;
+        GET DIAGNOSTICS emitted = ROW_COUNT;
+      END IF;
       EXIT;
     EXCEPTION WHEN unique_violation THEN
       -- Some are known, or are there twice: without those.
@@ -108,29 +130,15 @@ BEGIN
       IF v_ids = v_before THEN
         RAISE EXCEPTION USING ERRCODE = 'serialization_failure', MESSAGE = 'the same events were emitted at the same time';
       END IF;
+    WHEN integrity_constraint_violation OR data_exception OR program_limit_exceeded OR raise_exception THEN
+      -- What the host's outbox refuses stays with us (doc 41 §41.9). Which of them that is, the promotion finds out.
+      IF is_refused THEN
+        RAISE;
+      END IF;
+      is_refused := true;
+      v_reasons := ARRAY(SELECT coalesce(v_reasons[n], 'event_outbox refuses it or another of its batch') FROM generate_series(1, given) AS n ORDER BY n);
     END;
   END LOOP;
-  IF v_active <> '{}' THEN
-    WITH lanes AS MATERIALIZED (
-      SELECT t.event_type, t.event_stream, t.delivery_lane, t.default_severity FROM public.v_event_type AS t
-      WHERE t.event_type = ANY (v_active)
-    )
-    INSERT INTO public.event_outbox
-      (id, event_domain, event_type, event_stream, delivery_lane, event_severity, event_subject_table, event_subject_ref,
-       canonical_address, actor_ref, source_system, correlation_id, payload_classification, safe_payload, occurred_at, created_at)
-    SELECT e.event_id, 'governance', e.event_type, t.event_stream, t.delivery_lane, coalesce(e.severity, t.default_severity),
-           e.subject_table, e.subject_ref, e.canonical_address, 'oneroof', 'oneroof', e.correlation_id, 'safe_metadata', e.payload,
-           e.occurred_at, at + e.place * interval '1 microsecond'
-    FROM (SELECT v_ids[n] AS event_id, p_types[n] AS event_type, p_tables[n] AS subject_table, p_refs[n] AS subject_ref,
-                 p_addresses[n] AS canonical_address, p_payloads[n] AS payload, p_occurred[n] AS occurred_at,
-                 p_severities[n] AS severity, p_correlations[n] AS correlation_id, v_reasons[n] AS reason, n AS place
-          FROM generate_series(1, given) AS n) AS e
-    JOIN lanes AS t ON t.event_type = e.event_type
-    WHERE e.event_id IS NOT NULL AND e.reason IS NULL
-    -- One that is there although nobody here knows of it stays as it is.
-    ON CONFLICT DO NOTHING;
-    GET DIAGNOSTICS emitted = ROW_COUNT;
-  END IF;
   IF v_reasons IS NOT NULL THEN
     INSERT INTO public.event_pending
       (event_domain, event_type_hint, entity_table, entity_ref, canonical_address, actor_ref, capture_payload, error_count)

@@ -75,7 +75,8 @@ BEGIN
   SELECT m.event_id, m.event_type, 'emitted', public.gov_event_digest(p_table, m.ref, m.ref, m.payload, m.occurred_at), v_at, v_at
   FROM made AS m ORDER BY m.event_id;
   RETURN true;
-EXCEPTION WHEN unique_violation THEN
+EXCEPTION WHEN integrity_constraint_violation OR data_exception OR program_limit_exceeded OR raise_exception THEN
+  -- One is known, or the host's outbox refuses it.
   RETURN false;
 END
 $$;

@@ -19,7 +19,7 @@ BEGIN
       AND event_type IN (SELECT event_type FROM public.governance_event_activation WHERE deactivated_at IS NULL);
     UPDATE public.event_pending SET processed_at = now(), capture_payload = capture_payload || '{"state": "left"}'
     WHERE processed_at IS NULL AND actor_ref = 'oneroof' AND event_domain = 'governance'
-      AND capture_payload ->> 'event_id' IN (SELECT event_id::text FROM public.governance_event WHERE state IN ('held', 'untrusted'));
+      AND capture_payload ->> 'event_id' IN (SELECT event_id::text FROM public.governance_event WHERE state IN ('held', 'stuck', 'untrusted'));
   END IF;
 END
 $events$;

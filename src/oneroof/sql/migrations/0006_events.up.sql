@@ -32,7 +32,7 @@ CREATE SEQUENCE public.governance_event_batch AS bigint;
 CREATE TABLE public.governance_event (
   event_id       uuid PRIMARY KEY,
   event_type     text NOT NULL,
-  state          text NOT NULL CHECK (state IN ('held', 'untrusted', 'emitted', 'merged', 'refused', 'adopted')),
+  state          text NOT NULL CHECK (state IN ('held', 'stuck', 'untrusted', 'emitted', 'merged', 'refused', 'adopted')),
   source         text,
   content_sha256 bytea,
   held_batch     bigint,
@@ -47,15 +47,17 @@ CREATE TABLE public.governance_event (
   occurred_at    timestamptz,
   noted_at       timestamptz NOT NULL,
   emitted_at     timestamptz,
-  CHECK ((state IN ('held', 'untrusted')) = (payload IS NOT NULL)),
+  tried_at       timestamptz,
+  CHECK ((state IN ('held', 'stuck', 'untrusted')) = (payload IS NOT NULL)),
   CHECK ((state = 'untrusted') = (source IS NOT NULL))
 );
 COMMENT ON TABLE public.governance_event IS 'every event that gov_emit has taken, once; what is held is here as it was given';
 COMMENT ON COLUMN public.governance_event.source IS 'of what waits for trust, whose it is';
 COMMENT ON COLUMN public.governance_event.content_sha256 IS 'of the row in event_outbox, as it was written';
-COMMENT ON COLUMN public.governance_event.state IS 'untrusted: held until its source is trusted; merged: told by a later one of the same group; adopted: emitted by an earlier installation';
+COMMENT ON COLUMN public.governance_event.state IS 'stuck: event_outbox refused it when it was last tried; untrusted: held until its source is trusted; merged: told by a later one of the same group; adopted: emitted by an earlier installation';
 CREATE INDEX governance_event_held ON public.governance_event (event_type, held_batch, held_place) WHERE state = 'held';
 CREATE INDEX governance_event_held_subject ON public.governance_event (subject) WHERE state = 'held';
+CREATE INDEX governance_event_stuck ON public.governance_event (tried_at) WHERE state = 'stuck';
 CREATE INDEX governance_event_untrusted ON public.governance_event (source) WHERE state = 'untrusted';
 
 CREATE TABLE public.governance_event_examined (
@@ -78,4 +80,5 @@ COMMENT ON TABLE public.governance_subscription IS 'the rows of event_subscripti
 INSERT INTO public.governance_finding_type (issue_type, bucket, severity, owner_hint, description) VALUES
   ('handoff_unregistered_type', 'thiếu_quan_hệ', 'low', 'GOV-SIV', 'handoff signals are held, since their type is not registered and active'),
   ('direct_write', 'sai_lệch_dữ_liệu', 'critical', 'GOV-COUNCIL', 'a channel was written past the functions that write it'),
+  ('signal_refused', 'silent_fail', 'high', 'GOV-SIV', 'event_outbox refuses signals that are well-formed; they are tried again'),
   ('issue_event_gap', 'thiếu_quan_hệ', 'low', 'GOV-SIV', 'signals are held, since their type is not registered and active');

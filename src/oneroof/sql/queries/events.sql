@@ -2,7 +2,7 @@
 SELECT t.event_type, t.family, t.event_stream, t.delivery_lane, t.default_severity, t.owner_hint, t.subject_table, t.payload_keys,
        t.description, t.is_registered, t.is_active, coalesce(h.held, 0) AS held, t.request_id, t.requested_by, t.approved_by, t.activated_at
 FROM public.v_event_type AS t
-LEFT JOIN (SELECT e.event_type, count(*) AS held FROM public.governance_event AS e WHERE e.state = 'held' GROUP BY e.event_type) AS h
+LEFT JOIN (SELECT e.event_type, count(*) AS held FROM public.governance_event AS e WHERE e.state IN ('held', 'stuck') GROUP BY e.event_type) AS h
   ON h.event_type = t.event_type
 ORDER BY pg_catalog.array_position(ARRAY['handoff', 'backfill', 'input', 'candidate', 'coverage', 'lifecycle', 'cursor'], t.family),
          t.event_type COLLATE "C"
@@ -28,8 +28,10 @@ SELECT emitted, held, refused, known FROM public.gov_emit(%(events)s::jsonb)
 SELECT public.gov_events_promote(%(type)s::text, %(most)s::bigint)
 
 -- promotable --
--- Whether anything is held that may be emitted now.
-SELECT public.gov_events_lively() <> '{}' AND public.gov_gate_is_open('governance.emit_enabled'::text)
+-- Whether anything is held that may be emitted now, or tried again.
+SELECT (public.gov_events_lively() <> '{}'
+        OR EXISTS (SELECT FROM public.governance_event AS e WHERE e.state = 'stuck' AND e.tried_at < public.gov_now() - interval '5 minutes'))
+       AND public.gov_gate_is_open('governance.emit_enabled'::text)
 
 -- foreign --
 SELECT event_id::text AS event_id, event_type, event_subject_table, event_subject_ref, source_system, created_at::text AS created_at, reason

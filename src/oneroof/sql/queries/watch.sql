@@ -59,7 +59,7 @@ over AS MATERIALIZED (
                                        'cursor_source_error', 'cursor_watermark_regression',
                                        'backfill_batch_failed', 'backfill_dlq_overflow', 'handoff_dlq_overflow',
                                        'handoff_silent_gap', 'handoff_lag', 'handoff_dlq', 'group_invalidation_storm',
-                                       'handoff_unregistered_type', 'issue_event_gap', 'scan_lag', 'stale_verdict')
+                                       'handoff_unregistered_type', 'issue_event_gap', 'signal_refused', 'scan_lag', 'stale_verdict')
 ),
 acts AS MATERIALIZED (
   SELECT issue_type, subject, title, details, true AS is_wanted FROM wanted
@@ -89,6 +89,8 @@ acts AS MATERIALIZED (
     -- The switch is the host's, and may be turned without asking us.
     WHEN o.issue_type IN ('handoff_unregistered_type', 'issue_event_gap')
       THEN EXISTS (SELECT FROM public.v_event_type AS t WHERE 'gov_emit:' || t.event_type = o.subject AND t.is_active)
+    WHEN o.issue_type = 'signal_refused'
+      THEN NOT EXISTS (SELECT FROM public.governance_event AS e WHERE e.state = 'stuck' AND 'event_outbox:' || e.event_type = o.subject)
     WHEN o.issue_type ~ '_overflow$' THEN r.dead <= coalesce(p.dlq_limit, 0)
     ELSE r.dead = 0
   END
