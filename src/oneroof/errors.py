@@ -95,6 +95,8 @@ def from_database(error: psycopg.Error, doing: str) -> OneroofError:
             )
         case pg.QueryCanceled() | pg.LockNotAvailable():
             return Wrong(f"{doing}: {sentence}", hint=hint or "another session is in the way; try again")
+        case pg.UndefinedColumn():
+            return Wrong(f"{doing}: {sentence}", hint="oneroof source check")
         case psycopg.OperationalError():
             return Unavailable(f"{doing}: {sentence}", hint=hint)
         case _:

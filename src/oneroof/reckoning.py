@@ -147,7 +147,7 @@ def _rows(walk: Walk, source: Source, *, deep: bool) -> Sum:
 
 def _notes(walk: Walk, source: Source, *, deep: bool) -> Sum:
     """The rows that another stands for; a note does not know their facts, so these are read."""
-    statement = sql.SQL(queries("proof")["represented"]).format(hash=kept_hash("d"))
+    statement = sql.SQL(queries("proof")["represented"]).format(hash=kept_hash("d"), is_held=_IS_HELD)
     reading = sql.SQL("SELECT sum({}) FROM ({}) AS r").format(kept_hash("r", facts=True), tail.item_rows(source))
     total = Sum()
     label = f"rows of {source.source_name} that another stands for"
@@ -163,8 +163,8 @@ def _look_closer(walk: Walk, source: Source, found: Reckoning, frontier: Frontie
     """Find out where the two sides differ, and explain each key there."""
     there, living = sides(walk, source)
     stood_for = Buckets()
-    notes = sql.SQL("SELECT {} AS h FROM public.governance_duplicate AS d WHERE d.source_name = %(source)s")
-    for part in walk.rows(_in_buckets(notes.format(kept_hash("d"))), {"source": source.source_name}):
+    notes = sql.SQL("SELECT {} AS h FROM public.governance_duplicate AS d WHERE d.source_name = %(source)s AND {}")
+    for part in walk.rows(_in_buckets(notes.format(kept_hash("d"), _IS_HELD)), {"source": source.source_name}):
         stood_for.add(*part)
     differing = there.differing(living.plus(stood_for))
     found.duplicates.count -= sum(stood_for.count[number] for number in differing)
@@ -301,4 +301,6 @@ def is_beyond(walk: Walk, source: Source, frontier: Frontier) -> tuple[sql.Compo
     return tail.in_window(bounds), bounds
 
 
+# Whether the candidate that a note says to stand for a row is there.
+_IS_HELD = sql.SQL(queries("proof")["is_held"])
 _OF_CANDIDATES = sql.SQL("c.ctid >= %(first)s::tid AND c.ctid < %(last)s::tid")

@@ -72,10 +72,14 @@ WHERE c.ctid >= %(first)s::tid AND c.ctid < %(last)s::tid AND CASE WHEN o.candid
 GROUP BY 1
 
 -- represented --
--- Some of the rows that another stands for: the last key, and the fingerprint of their notes.
-SELECT max(d.source_key), count(*), sum(d.h), array_agg(d.source_key)
-FROM (SELECT d.source_key, {hash} AS h FROM public.governance_duplicate AS d
+-- Some of the rows that another stands for: the last key, and the fingerprint of their notes, but for those that nobody stands for.
+SELECT max(d.source_key), count(*) FILTER (WHERE d.is_held), coalesce(sum(d.h) FILTER (WHERE d.is_held), 0),
+       array_agg(d.source_key) FILTER (WHERE d.is_held)
+FROM (SELECT d.source_key, {hash} AS h, {is_held} AS is_held FROM public.governance_duplicate AS d
       WHERE d.source_name = %(source)s AND d.source_key > %(after)s ORDER BY d.source_key LIMIT %(most)s) AS d
+
+-- is_held --
+EXISTS (SELECT FROM public.governance_candidate_state AS c WHERE c.candidate_key = d.candidate_key)
 
 -- buckets --
 SELECT {bucket}::int, count(*), sum(e.h) FROM ({hashes}) AS e GROUP BY 1
