@@ -233,7 +233,9 @@ def test_a_quiet_host_stays_quiet(people: Logins, seconds: int) -> None:
     people.admin.execute(f"{LOG} FROM generate_series(1, 20) AS n", ("t",))
     run(people)
     process = spawn("run", dsn=people.dsn)
+    beats = "SELECT count(*) FROM event_outbox WHERE event_type = 'governance.handoff.heartbeat'"
     try:
+        eventually(lambda: one(people.admin, beats) == (1,), what="the heartbeat")
         threading.Event().wait(4)
         before = sizes(people.admin)
         threading.Event().wait(seconds)
