@@ -97,7 +97,7 @@ def _of_sets(walk: Walk, source: Source, hashes: Iterator[int], *, names: int) -
 
 
 def _keyset(walk: Walk, source: Source, statement: Any, *, after: Any, most: int) -> Iterator[Any]:
-    given = {"source": source.source_name}
+    given = {"source": source.source_name, "since": None}
     for page in walk.pages(statement, given, after=after, most=most, label=f"rules on {source.source_name}"):
         for _, _, wrong in page:
             yield from wrong or []

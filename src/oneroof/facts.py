@@ -18,8 +18,6 @@ from oneroof.source import Source
 PAGES = 4_000
 JUDGED = 2_000
 ROUNDS = 10
-# Before every hash.
-_FIRST = -(2**63)
 
 
 def sample(connection: Connection, source: Source, *, blocks: int) -> None:
@@ -46,8 +44,8 @@ def learn(connection: Connection, source: Source, *, most: int) -> int:
 
 
 def making(source: Source) -> sql.Composed:
-    """Of %(most)s sets of facts of %(source)s behind the hash %(after)s: the last one, how many there are, and those
-    that are not what makes the hash they are kept under.
+    """Of %(most)s sets of facts of %(source)s behind the hash %(after)s, written since %(since)s if that is given: the
+    last one, how many there are, and those that are not what makes the hash they are kept under.
     """
     columns = [
         sql.SQL("f.row_facts ->> {} AS {}").format(sql.Literal(name), sql.Identifier(name))
@@ -60,20 +58,6 @@ def making(source: Source) -> sql.Composed:
         kind=class_of(source),
         columns=sql.SQL(", ").join(columns),
     )
-
-
-def doubt(connection: Connection, source: Source, *, after: int | None, most: int = JUDGED) -> tuple[int | None, int]:
-    """Look at sets of facts again, behind the last hash that was looked at: those that are not what makes their hash
-    are learned anew, and those of which the active rules say something else than what is stored are judged anew. The
-    last one, if there may be more, and how many were not as they should be.
-    """
-    given = {"source": source.source_name, "after": _FIRST if after is None else after, "most": most}
-    row = connection.execute(making(source), given).fetchone()
-    assert row is not None
-    last, looked_at, wrong = row
-    # First these: what is judged by altered facts would be told to all who have them.
-    forgotten, doubted = one(connection, queries("facts")["doubt"], {**given, "wrong": wrong or []})
-    return (last if looked_at == most else None), int(forgotten + doubted)
 
 
 def judge(connection: Connection, source: Source, *, most: int = JUDGED) -> int:

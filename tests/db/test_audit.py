@@ -306,6 +306,27 @@ def test_an_altered_judgement_of_a_single_object_is_judged_again(admin: Connecti
     assert is_well(admin, tailed)
 
 
+def test_an_audit_judges_again_what_was_written_since_the_one_before(admin: Connection, tailed: Source) -> None:
+    """Nothing else: what was well then and nobody has touched is well. Of another cluster that says nothing."""
+    sets = "SELECT count(*) FROM governance_fact_set WHERE source_name = 'src'"
+    asked = "SELECT calls FROM pg_stat_user_functions WHERE funcname = 'gov_facts_of'"
+    admin.execute("SET track_functions = 'all'")
+
+    def judged_again() -> int:
+        before = admin.execute(asked).fetchone() or (0,)
+        assert audit(admin, tailed) == {}
+        admin.execute("SELECT pg_stat_force_next_flush()")
+        return int((admin.execute(asked).fetchone() or (0,))[0]) - int(before[0])
+
+    admin.execute("UPDATE governance_fact_set SET judged_at = now()")
+    inventory.settle(admin)
+    assert judged_again() == one(admin, sets)[0] == 1
+    inventory.settle(admin)
+    assert judged_again() == 0
+    admin.execute("UPDATE gov_worker_cursor SET metadata = jsonb_set(metadata, '{sets_doubted,identity}', '\"other\"')")
+    assert judged_again() == 1
+
+
 def test_a_candidate_that_somebody_holds_is_waited_for(
     admin: Connection, tailed: Source, installed_database: str
 ) -> None:

@@ -111,7 +111,8 @@ GRANT EXECUTE ON FUNCTION public.gov_classes_refresh(), public.gov_fact_sets_jud
   public.gov_scan_expire(text, bigint), public.gov_candidates_vanish(text, text[]), public.gov_candidates_lose(text, text[]),
   public.gov_vanished_decide(text, double precision, bigint, bigint), public.gov_ledger_recount(text, text[]),
   public.gov_applied_reasons(), public.gov_scan_oldest(),
-  public.gov_fact_sets_forget(text, bigint[]), public.gov_fact_sets_doubt(text, bigint, bigint), public.gov_objects_doubt(text, text, bigint) TO oneroof_worker;
+  public.gov_fact_sets_forget(text, bigint[]), public.gov_fact_sets_doubt(text, bigint, bigint, text),
+  public.gov_objects_doubt(text, text, bigint, text) TO oneroof_worker;
 GRANT SELECT ON public.governance_audit_facts, public.governance_audit_bucket, public.governance_audit_count, public.governance_snapshot TO oneroof_reader, oneroof_worker;
 GRANT EXECUTE ON FUNCTION public.gov_snapshot_take(text, text, jsonb) TO oneroof_worker;
 GRANT INSERT, UPDATE, DELETE ON public.governance_audit_facts, public.governance_audit_bucket, public.governance_audit_count TO oneroof_worker;

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from oneroof import batch, cursor, events, facts, reconcile, retries, tail
+from oneroof import batch, cursor, doubt, events, facts, reconcile, retries, tail
 from oneroof.batch import Statements
 from oneroof.columns import EPOCH
 from oneroof.cursor import Cursor
@@ -100,6 +100,7 @@ class FullAudit:
     _statements: Statements = field(default_factory=Statements, init=False)
     _pages: Width = field(default_factory=lambda: Width(most=PAGES * SLOTS), init=False)
     _frontier: int = field(default=0, init=False)
+    _here: Cursor = field(init=False)
 
     @property
     def name(self) -> str:
@@ -125,7 +126,7 @@ class FullAudit:
         row = self._execute("frontier", {"source": self.name, "identity": identity}).fetchone()
         if row is None or row[0] is None or here.next_xid - row[0] > FARTHEST:
             return NOTHING, self.run, 0
-        self._frontier = row[0]
+        self._frontier, self._here = row[0], here
         at = here.window_at
         if at is None:
             if here.rested < self.interval and not (self.at_once and self.audits == 0):
@@ -226,8 +227,7 @@ class FullAudit:
         """Sets of facts that are not what their hash says are learned anew, and what was judged of the others is judged
         again.
         """
-        last, doubted = facts.doubt(self.connection, self.source, after=at.get("hash"))
-        return Done(None if last is None else {"hash": last}, {"judgements": doubted})
+        return doubt.doubt_sets(self.connection, self._here, self.source, at, most=facts.JUDGED)
 
     def _rows(self, at: dict[str, Any]) -> Done:
         """Add up what the source has."""
@@ -257,8 +257,11 @@ class FullAudit:
         row = self.connection.execute(looking, given).fetchone()
         assert row is not None
         last, looked_at, marked = row
-        doubted = self._count("doubt_objects", after=given["after"], batch=self.batch) if looked_at else 0
-        return Done({"after": last} if looked_at == self.batch else None, {"verdicts": marked, "judgements": doubted})
+        is_last = looked_at < self.batch
+        begun, doubted = doubt.doubt_objects(
+            self.connection, self._here, self.source, at, most=self.batch, is_last=is_last
+        )
+        return Done(None if is_last else {"after": last, "begun": begun}, {"verdicts": marked, **doubted})
 
     def _row_buckets(self, at: dict[str, Any]) -> Done:
         """Add up the rows of sets that have drifted by buckets; from the beginning, if a rewrite has moved them."""

@@ -1,6 +1,7 @@
--- Judge some sets of facts again, in the order of their hashes, behind the last that was looked at: what is stored of one and is not
+-- Judge some sets of facts again, in the order of their hashes, behind the last that was looked at, and written since some xid if one
+-- is given: what is stored of one and is not
 -- what the active rules say is to be judged anew, and its members hear of it. Answers how many those were.
-CREATE OR REPLACE FUNCTION public.gov_fact_sets_doubt(p_source text, p_after bigint, p_most bigint)
+CREATE OR REPLACE FUNCTION public.gov_fact_sets_doubt(p_source text, p_after bigint, p_most bigint, p_since text)
 RETURNS bigint
 LANGUAGE sql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -10,7 +11,8 @@ AS $$
     SELECT f.facts_hash, f.is_dirty, public.gov_facts_of(f.source_name, f.class, f.grain, f.row_facts, k.facts, NULL::jsonb) AS facts
     FROM public.governance_fact_set AS f
     LEFT JOIN public.governance_class AS k ON k.source_name = f.source_name AND k.class = f.class
-    WHERE f.source_name = p_source AND f.facts_hash > p_after ORDER BY f.facts_hash LIMIT p_most
+    WHERE f.source_name = p_source AND f.facts_hash > p_after AND (p_since IS NULL OR age(f.xmin) <= (SELECT age(p_since::xid)))
+    ORDER BY f.facts_hash LIMIT p_most
   ), given AS MATERIALIZED (
     SELECT array_agg(p.facts_hash ORDER BY p.facts_hash) AS hashes, array_agg(p.facts ORDER BY p.facts_hash) AS facts
     FROM picked AS p WHERE NOT p.is_dirty

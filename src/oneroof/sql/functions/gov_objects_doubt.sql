@@ -1,5 +1,5 @@
 -- The same of single objects of which something of their own is known. One whose row has just changed waits for the gate.
-CREATE OR REPLACE FUNCTION public.gov_objects_doubt(p_source text, p_after text, p_most bigint) RETURNS bigint
+CREATE OR REPLACE FUNCTION public.gov_objects_doubt(p_source text, p_after text, p_most bigint, p_since text) RETURNS bigint
 LANGUAGE sql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET random_page_cost = 1.1
@@ -9,11 +9,11 @@ AS $$
     SELECT o.candidate_key, c.facts_hash,
            public.gov_facts_of(p_source, coalesce(f.class, ''::text), coalesce(f.grain, 'governed'::text), coalesce(f.row_facts, '{}'::jsonb),
                                k.facts, o.facts) AS facts
-    FROM (SELECT n.* FROM public.governance_object AS n WHERE n.candidate_key > p_after ORDER BY n.candidate_key LIMIT p_most) AS o
+    FROM (SELECT n.*, n.xmin AS version FROM public.governance_object AS n WHERE n.candidate_key > p_after ORDER BY n.candidate_key LIMIT p_most) AS o
     JOIN public.governance_candidate_state AS c ON c.candidate_key = o.candidate_key AND c.source_name = p_source
     LEFT JOIN public.governance_fact_set AS f ON f.source_name = p_source AND f.facts_hash = c.facts_hash
     LEFT JOIN public.governance_class AS k ON k.source_name = p_source AND k.class = f.class
-    WHERE NOT o.is_dirty AND NOT (c.dirty AND o.judged_hash IS DISTINCT FROM c.facts_hash)
+    WHERE NOT o.is_dirty AND (p_since IS NULL OR age(o.version) <= (SELECT age(p_since::xid))) AND NOT (c.dirty AND o.judged_hash IS DISTINCT FROM c.facts_hash)
       AND (f.facts_hash IS NOT NULL OR o.facts @> '{"state": {"gone": true}}' OR o.facts @> '{"state": {"vanished": true}}')
   ), given AS MATERIALIZED (
     SELECT array_agg(p.candidate_key ORDER BY p.candidate_key) AS keys, array_agg(p.facts ORDER BY p.candidate_key) AS facts,

@@ -108,9 +108,6 @@ WITH picked AS MATERIALIZED (
 )
 SELECT (SELECT max(p.candidate_key) FROM picked AS p), (SELECT count(*) FROM picked), (SELECT count(*) FROM marked)
 
--- doubt_objects --
-SELECT public.gov_objects_doubt(%(scope)s::text, %(after)s::text, %(batch)s::bigint)
-
 -- drifted --
 -- The facts of which there are not the same rows and candidates, how many those are, and how many more or fewer.
 SELECT coalesce(array_agg(a.facts_hash), '{}'), coalesce(sum(greatest(a.row_count, a.candidate_count, 1)), 0)::bigint,

@@ -89,9 +89,17 @@ SELECT max(p.facts_hash), count(*),
 FROM (
   SELECT f.facts_hash, f.group_key, f.grain, f.class, {hash} AS made_hash, {group} AS made_group, {grain} AS made_grain, {kind} AS made_class
   FROM public.governance_fact_set AS f CROSS JOIN LATERAL (SELECT {columns}) AS s
-  WHERE f.source_name = %(source)s AND f.facts_hash > %(after)s ORDER BY f.facts_hash LIMIT %(most)s
+  WHERE f.source_name = %(source)s AND f.facts_hash > %(after)s
+    AND (%(since)s::text IS NULL OR age(f.xmin) <= (SELECT age(%(since)s::text::xid)))
+  ORDER BY f.facts_hash LIMIT %(most)s
 ) AS p
 
 -- doubt --
 SELECT public.gov_fact_sets_forget(%(source)s::text, %(wrong)s::bigint[]),
-       public.gov_fact_sets_doubt(%(source)s::text, %(after)s::bigint, %(most)s::bigint)
+       public.gov_fact_sets_doubt(%(source)s::text, %(after)s::bigint, %(most)s::bigint, %(since)s::text)
+
+-- doubt_objects --
+SELECT public.gov_objects_doubt(%(source)s::text, %(after)s::text, %(most)s::bigint, %(since)s::text)
+
+-- doubted --
+UPDATE public.gov_worker_cursor SET metadata = metadata || %(known)s::jsonb WHERE cursor_id = %(cursor)s
