@@ -21,6 +21,11 @@ from oneroof.width import Width
 from oneroof.worker import NOTHING, Step, fenced, isolating
 
 
+def apply(connection: Connection, source: Source, asked: Ask, *, poison: OneroofError | None) -> Applied:
+    """Apply rows, or put them aside that are known to be poison."""
+    return batch.apply(connection, asked) if poison is None else stage(connection, source, asked)
+
+
 def stage(connection: Connection, source: Source, asked: Ask) -> Applied:
     """Put rows aside that cannot be applied, and tell the candidates that earlier versions of them have made."""
     done = batch.apply(connection, asked)

@@ -192,7 +192,7 @@ def _regclass(connection: Connection, source: Source) -> str:
 
 
 def remove(connection: Connection, name: str) -> Source | None:
-    """Forget a source and how far its workers were; its candidates stay until the audit has looked at them. None if
+    """Forget a source and how far its workers were; its candidates stay as they are, which a proof tells. None if
     its table was gone before.
     """
     source = None if name in lost(connection) else find(connection, name)

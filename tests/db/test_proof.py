@@ -161,12 +161,11 @@ def test_doc31_9_4_the_closing_ledger_is_anchored(admin: Connection) -> None:
 
 
 @pytest.mark.usefixtures("tailed")
-@pytest.mark.usefixtures("tailed")
 @pytest.mark.parametrize("other", ["src:code 7", "src:nobody"])
 def test_doc31_9_1_a_note_does_not_stand_for_a_candidate_that_is_not_there(admin: Connection, other: str) -> None:
     """A candidate was deleted, and its row noted as one that another stands for: nobody does, and it is an omission."""
     admin.execute("DELETE FROM governance_candidate_state WHERE source_key = '7'")
-    admin.execute("INSERT INTO governance_duplicate VALUES ('src', '7', %s, now())", (other,))
+    admin.execute("INSERT INTO governance_duplicate VALUES ('src', '7', %s, now(), true)", (other,))
     assert broken(prove(admin))["no_omission"] == ["src:code 7"]
     assert broken(prove(admin, deep=True))["no_omission"] == ["src:code 7"]
 

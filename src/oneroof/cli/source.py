@@ -123,7 +123,7 @@ def trust(
 
 @app.command()
 def remove(ctx: typer.Context, name: str = NAME) -> None:
-    """Stop tailing a table. Its candidates stay until the audit has looked at them."""
+    """Stop tailing a table. Its candidates stay as they are, and every proof tells of them."""
     session: Session = ctx.obj
     removed = sources.remove(session.connect_installed(), name) or {"source_name": name}
     session.emit(removed, lambda out: out.print(f"{name} is no longer a source"))

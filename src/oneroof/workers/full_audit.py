@@ -151,9 +151,8 @@ class FullAudit:
         snapshot = self._count("snapshot", frontier=self._frontier)
         self._execute("closed", {"worker": NAME, "source": self.name, "snapshot": snapshot})
         self._execute("signals", {})
-        number = int(here.metadata.get("batches") or 0)
         mended = sum(count for what, count in counts.items() if what != "held")
-        told = {"number": number, "seen": run.rows_seen, "repaired": mended}
+        told = {"number": int(here.metadata.get("batches") or 0), "seen": run.rows_seen, "repaired": mended}
         events.emit(self.connection, [events.completed(COMPLETED, worker=NAME, source=self.name, **told)])
         return step_done, run, 1
 

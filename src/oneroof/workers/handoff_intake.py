@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from psycopg import errors as pg
 from psycopg.rows import TupleRow
 
-from oneroof import batch, cursor, handoff, retries, strip, window
+from oneroof import cursor, handoff, retries, strip, window
 from oneroof.ahead import BUSY_PAGES, Ahead
 from oneroof.asking import Asking
 from oneroof.batch import Applied, Ask
@@ -139,8 +139,7 @@ class HandoffIntake:
         """Tell what logs and registers handed off in such windows; of objects where nobody else would."""
         if which is None:
             return False
-        most = self.batch
-        return self._fenced(lambda _: handoff.tell(self.connection, self.source, which=which, most=most)) > 0
+        return self._fenced(lambda _: handoff.tell(self.connection, self.source, which=which, most=self.batch)) > 0
 
     def _newest_rows(self) -> Step:
         return isolating(
@@ -298,7 +297,7 @@ class HandoffIntake:
             asked = self._ask(here, poison)
             if poison is None:
                 prepare(self.connection, asked.statement, asked.given)
-            done = self._apply(asked, poison)
+            done = retries.apply(self.connection, self.source, asked, poison=poison)
         else:
             done = Applied(*answer)
         size = 1 if poison else self._width.now
@@ -361,13 +360,10 @@ class HandoffIntake:
         self._met, self._telling.has_found = self._latest_remembered(here) if self._met is None else self._met, True
         births = self._streak.lasts()
         asked = self._asking.piece(here, at, piece, beyond=self._met, births=births, poison=poison)
-        done = self._apply(asked, poison)
+        done = retries.apply(self.connection, self.source, asked, poison=poison)
         self._account(here, done, poison=poison, at=at, full=full)
         self._glance.beyond = self._remembered
         return Step(seen=done.read, written=done.written, idle=False)
-
-    def _apply(self, asked: Ask, poison: OneroofError | None) -> Applied:
-        return retries.stage(self.connection, self.source, asked) if poison else batch.apply(self.connection, asked)
 
     def _close(self, here: Cursor, at: At) -> Step:
         cursor.close_window(self.connection, here, phase="incremental")
@@ -387,12 +383,9 @@ class HandoffIntake:
             marked = 0 if poison or here.phase == "seeding" else done.written
             self._draft = self.run.after(counted, marked=marked, own=done.own, dlq=done.written if poison else 0)
             watermark = None if done.mark_ts is None or done.mark_key is None else (done.mark_ts, done.mark_key)
-            told: dict[str, Any] = {
-                "coalesced": done.coalesced,
-                "watermark": watermark,
-                "summary": self._draft.summary(),
-            }
-            cursor.advance(self.connection, here, at=at, seen=counted, written=marked, **told)
+            told: dict[str, Any] = {"watermark": watermark, "summary": self._draft.summary()}
+            told |= {"seen": counted, "written": marked, "coalesced": done.coalesced}
+            cursor.advance(self.connection, here, at=at, **told)
 
     def _due(self, here: Cursor) -> bool:
         if self.at_once and not self.windows_closed:

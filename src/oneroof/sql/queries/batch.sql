@@ -97,8 +97,8 @@ WHERE c.source_name = excluded.source_name AND c.source_key = excluded.source_ke
   AND (c.facts_hash, c.group_key, c.grain) IS DISTINCT FROM (excluded.facts_hash, excluded.group_key, excluded.grain)
 
 -- apply --
--- Of our own rows only those that count: the others were counted before.
 WITH batch AS MATERIALIZED ({rows}), {effects}
+-- Of our own rows only those that count: the others were counted before.
 SELECT b.read, b.counted, p.written, p.born, p.coalesced, b.own, mark.ts_text, mark.source_key, b.xids{told}
 FROM (SELECT count(*) AS read, count(*) FILTER (WHERE {counts}) AS counted, count(*) FILTER (WHERE own AND {counts}) AS own,
              coalesce(array_agg(DISTINCT row_xid), '{{}}') AS xids FROM batch) AS b
