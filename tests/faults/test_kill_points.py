@@ -361,5 +361,6 @@ def test_mutant_that_commits_each_statement_is_found_out(stand: Stand, monkeypat
 
     monkeypatch.setattr(worker, "transaction", loose)
     effects = [point for point, word in enumerate(points(stand)) if word.startswith("WITH batch AS MATERIALIZED")]
-    with pytest.raises(AssertionError, match=r"point \d+, after WITH"):
+    # A run that prepares a statement more or less than the first one is killed a word before or after.
+    with pytest.raises(AssertionError, match=r"point \d+, after [\s\S]*assert \d == 7"):
         try_all(stand, effects, "after")
