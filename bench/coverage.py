@@ -29,7 +29,7 @@ SCAN = (
 CHANGES = f"SELECT sum(change_number) FILTER (WHERE NOT dirty) FROM {CANDIDATES}"
 BARE_UPDATE = f"""UPDATE {CANDIDATES} AS c
 SET facts_hash = b.facts_hash, group_key = b.group_key, source_version = pg_current_xact_id()::xid,
-    change_number = c.change_number + 1, scan_time = now(), stale_after = now() + interval '90 days', updated_at = now()
+    change_number = c.change_number + 1, scan_time = now(), updated_at = now()
 FROM public.bench_changed AS b
 WHERE c.candidate_key = b.candidate_key
   AND c.candidate_key = ANY (ARRAY(SELECT candidate_key FROM public.bench_changed))"""

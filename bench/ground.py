@@ -34,9 +34,11 @@ BARE = "public.bench_bare"
 CANDIDATES = "public.governance_candidate_state"
 # A candidate row as the sweep writes it, without asking anybody for its verdict.
 BARELY = f"""INSERT INTO {BARE}
-  (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, grain, verdict,
-   undecided_reason, input_quality_state, dirty, dirty_reason, dirtied_at, scan_time, stale_after, source_snapshot_ref)
-SELECT candidate_key, %(ruleset)s, group_key, %(scope)s, source_key, source_version, facts_hash, grain, {{words}}, '1'
+  (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, class_mark, facts_hash, grain,
+   verdict, undecided_reason, input_quality_state, dirty, dirty_reason, dirtied_at, scan_time, stale_after,
+   source_snapshot_ref)
+SELECT candidate_key, %(ruleset)s, group_key, %(scope)s, source_key, source_version, class_mark, facts_hash, grain,
+       {{words}}, '1'
 FROM ({{rows}}) AS batch CROSS JOIN (SELECT public.gov_now() AS at) AS m"""
 # Its words where it has a verdict, and where nobody has judged it.
 JUDGED = "'covered', NULL, 'ready', false, NULL, NULL, m.at, m.at + interval '90 days'"

@@ -34,6 +34,11 @@ class Ahead:
     _pieces: deque[Piece] = field(default_factory=deque, init=False)
     _of: tuple[object, ...] = field(default=(), init=False)
 
+    @property
+    def has_more(self) -> bool:
+        """Whether the next piece is known."""
+        return bool(self._pieces)
+
     def next(self, connection: Connection, here: Cursor, at: At, ground: Ground, *, busy: bool) -> Piece:
         """The piece that begins where the walk is. Where nobody waits several are found at once; while there is news,
         or a backlog of it, one is, and soon: the fast lane has met most of what is there, and wants its turn.

@@ -141,6 +141,11 @@ def class_of(source: Source) -> sql.Composable:
     return text(source.class_column) if source.class_column else sql.Literal(source.source_name)
 
 
+def class_mark(source: Source) -> sql.Composable:
+    """The hash of the class, as `governance_fact_set` has it."""
+    return sql.SQL("hashtext(left(coalesce({}, ''), 500) COLLATE \"C\")").format(class_of(source))
+
+
 def group_key(source: Source) -> sql.Composable:
     parts = [sql.SQL(" || '/' || coalesce({}, '')").format(text(column)) for column in source.group_columns]
     return sql.SQL('({}{}) COLLATE "default"').format(sql.Literal(source.source_name), sql.Composed(parts))

@@ -23,6 +23,7 @@ from oneroof.columns import (
     DATED,
     EPOCH,
     candidate_key,
+    class_mark,
     distinct_facts,
     facts_hash,
     grain,
@@ -116,8 +117,8 @@ def rows(
     return sql.SQL(
         """SELECT {key} AS source_key, {mark} AS key_mark, {ts} AS ts_text, {ts_value} AS ts, {believed} AS believed,
        s.xmin AS source_version, {xid} AS row_xid, {own} AS own, ROW({keys}) AS place,
-       {candidate} AS candidate_key, {group} AS group_key, {grain} AS grain, {facts} AS facts_hash,
-       {parts} AS parts, {ref} AS ref
+       {candidate} AS candidate_key, {group} AS group_key, {grain} AS grain, {mark_of_class} AS class_mark,
+       {facts} AS facts_hash, {parts} AS parts, {ref} AS ref
 FROM {table} AS s
 WHERE {where} {order} {limit}"""
     ).format(
@@ -132,6 +133,7 @@ WHERE {where} {order} {limit}"""
         candidate=nothing if bare else candidate_key(source),
         group=nothing if bare else group_key(source),
         grain=nothing if bare else grain(source),
+        mark_of_class=sql.SQL("NULL::integer") if bare else class_mark(source),
         facts=sql.SQL("NULL::bigint") if bare else facts_hash(source),
         parts=sql.SQL("NULL::text[]") if bare else parts(source),
         ref=nothing if bare else ref(source),

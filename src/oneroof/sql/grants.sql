@@ -165,7 +165,8 @@ GRANT EXECUTE ON FUNCTION public.gov_finding_raise(text, text, text, jsonb), pub
   TO oneroof_worker, oneroof_operator;
 GRANT EXECUTE ON FUNCTION public.gov_worker_pause(text, boolean), public.gov_policy_set(text, jsonb) TO oneroof_operator;
 GRANT EXECUTE ON FUNCTION public.gov_oldest_transaction(interval) TO oneroof_worker;
-GRANT EXECUTE ON FUNCTION public.gov_key_mark(text) TO oneroof_reader, oneroof_worker, oneroof_operator;
+GRANT EXECUTE ON FUNCTION public.gov_key_mark(text), public.gov_expiry_holds(timestamptz, timestamptz, interval),
+  public.gov_expiry_keep(timestamptz, timestamptz, interval) TO oneroof_reader, oneroof_worker, oneroof_operator;
 GRANT EXECUTE ON FUNCTION public.gov_retry_stage(text, text, text, text, bigint, text, text),
   public.gov_retry_fail(bigint[], text, text), public.gov_retry_end(bigint[], text, text),
   public.gov_retry_know(text, text[], text[]) TO oneroof_worker;

@@ -123,7 +123,9 @@ class HandoffIntake:
         # news is another's.
         is_free = not self.pressed or (self._turn % 2 == 0 and (self._is_held_up or not self.is_hot))
         self.has_news = False
-        fast = NOTHING if self._window and is_free and self.pressed and not self.is_hot else self._newest_rows()
+        # Where nobody waits for the newest rows they come when the pieces that were found are applied.
+        walks_on = self.at_once and self._ahead.has_more if not self.pressed else is_free and not self.is_hot
+        fast = NOTHING if self._window and walks_on else self._newest_rows()
         self._batches = self._batches + 1 if fast.seen >= self._width.now else 0
         slow = self._piece() if self._window and is_free and self._batches % BACKLOG_BATCHES == 0 else NOTHING
         again = self._retries.run_once(self.connection, self.lease) if self._has_due else NOTHING

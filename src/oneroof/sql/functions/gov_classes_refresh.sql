@@ -19,10 +19,12 @@ BEGIN
     -- Also what is dirty already: somebody may be judging it at this moment by what was known before, and has to be waited for.
     UPDATE public.governance_fact_set AS s SET is_dirty = true
     FROM moved AS m WHERE s.source_name = m.source_name AND s.class = m.class
-    RETURNING s.source_name, s.facts_hash
+    RETURNING s.source_name, s.facts_hash, s.class_mark
   ), own AS (
     UPDATE public.governance_object AS o SET is_dirty = true
-    FROM dirtied AS d JOIN public.governance_candidate_state AS c ON c.facts_hash = d.facts_hash AND c.source_name = d.source_name
+    FROM dirtied AS d
+    JOIN public.governance_candidate_state AS c
+      ON c.class_mark = d.class_mark AND c.facts_hash = d.facts_hash AND c.source_name = d.source_name
     WHERE o.candidate_key = c.candidate_key
       -- Where nothing is known of any single object there is no need to look for members.
       AND (SELECT EXISTS (SELECT FROM public.governance_object))

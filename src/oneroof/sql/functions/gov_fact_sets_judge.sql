@@ -25,7 +25,7 @@ BEGIN
       judged_at = public.gov_now(), is_dirty = false,
       is_spreading = f.is_spreading OR (f.judged_at IS NOT NULL
         AND (f.verdict, f.undecided_reason, f.input_state, f.stale_after) IS DISTINCT FROM (e.verdict, e.undecided_reason, e.input_state, e.stale_after)),
-      spreads_until = NULL
+      is_heard = false, spreads_until = NULL
   FROM public.gov_rules_evaluate(v_facts, v_version) AS e
   WHERE f.source_name = p_source AND f.facts_hash = v_hashes[e.ordinal];
   RETURN cardinality(v_hashes);

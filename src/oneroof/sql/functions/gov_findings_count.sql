@@ -1,5 +1,5 @@
 -- Count how many objects of a class have which finding, of the classes in which anything moved since they were last counted. Their
--- members alone are read, by the index of their facts; where that would be most of all, everything is, once. Answers how many
+-- members alone are read, by the index of their class; where that would be most of all, everything is, once. Answers how many
 -- populations changed.
 CREATE OR REPLACE FUNCTION public.gov_findings_count(p_source text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
@@ -12,6 +12,8 @@ DECLARE
   v_some bigint;
   v_hashes bigint[];
   v_members bigint[];
+  v_firsts tid[];
+  v_marks integer[];
   v_changed bigint;
 BEGIN
   -- Whatever was written by a transaction that was not over when it was last counted: facts, books, or what is known of one object and
@@ -38,38 +40,38 @@ BEGIN
   SELECT sum(l.members), sum(l.members) FILTER (WHERE l.group_key = ANY (
            ARRAY(SELECT f.group_key FROM public.governance_fact_set AS f WHERE f.source_name = p_source AND f.class = ANY (v_classes))))
   INTO v_all, v_some FROM public.governance_ledger AS l WHERE l.source_name = p_source;
-  IF v_some > 10000 AND v_some > v_all / 10 THEN
-    SELECT array_agg(m.facts_hash), array_agg(m.members) INTO v_hashes, v_members
-    FROM (SELECT c.facts_hash, count(*) AS members FROM public.governance_candidate_state AS c WHERE c.source_name = p_source GROUP BY 1) AS m
-    JOIN public.governance_fact_set AS f ON f.source_name = p_source AND f.facts_hash = m.facts_hash
-    WHERE f.class = ANY (v_classes) AND f.finding_types <> '{}';
+  v_marks := CASE WHEN v_some > 10000 AND v_some > v_all / 10 THEN NULL ELSE ARRAY(
+    SELECT DISTINCT f.class_mark FROM public.governance_fact_set AS f WHERE f.source_name = p_source AND f.class = ANY (v_classes)) END;
+  -- Where they lie says as well as anything which of them is an example.
+  IF v_marks IS NULL THEN
+    SELECT array_agg(m.facts_hash), array_agg(m.members), array_agg(m.first) INTO v_hashes, v_members, v_firsts
+    FROM (SELECT c.facts_hash, count(*) AS members, min(c.ctid) AS first FROM public.governance_candidate_state AS c
+          WHERE c.source_name = p_source AND NOT EXISTS (SELECT FROM public.governance_object AS o WHERE o.candidate_key = c.candidate_key)
+          GROUP BY 1) AS m;
   ELSE
-    SELECT array_agg(f.facts_hash), array_agg(m.members) INTO v_hashes, v_members
-    FROM public.governance_fact_set AS f CROSS JOIN LATERAL (
-      SELECT count(*) AS members FROM public.governance_candidate_state AS c
-      WHERE c.facts_hash = f.facts_hash AND c.source_name = p_source) AS m
-    WHERE f.source_name = p_source AND f.class = ANY (v_classes) AND f.finding_types <> '{}';
+    SELECT array_agg(m.facts_hash), array_agg(m.members), array_agg(m.first) INTO v_hashes, v_members, v_firsts
+    FROM (SELECT c.facts_hash, count(*) AS members, min(c.ctid) AS first FROM public.governance_candidate_state AS c
+          WHERE c.class_mark = ANY (v_marks) AND c.source_name = p_source
+            AND NOT EXISTS (SELECT FROM public.governance_object AS o WHERE o.candidate_key = c.candidate_key)
+          GROUP BY 1) AS m;
   END IF;
   WITH known AS MATERIALIZED (
     SELECT c.facts_hash, o.finding_types, o.candidate_key FROM public.governance_object AS o
     JOIN public.governance_candidate_state AS c ON c.candidate_key = o.candidate_key AND c.source_name = p_source
   ), plain AS MATERIALIZED (
-    SELECT f.class, f.finding_types, m.members, s.sample
-    FROM (SELECT u.facts_hash, u.members - (SELECT count(*) FROM known AS k WHERE k.facts_hash = u.facts_hash) AS members
-          FROM unnest(v_hashes, v_members) AS u (facts_hash, members)) AS m
+    SELECT f.class, f.finding_types, m.members,
+           (SELECT c.candidate_key FROM public.governance_candidate_state AS c WHERE c.ctid = m.first AND c.facts_hash = m.facts_hash) AS sample
+    FROM unnest(v_hashes, v_members, v_firsts) AS m (facts_hash, members, first)
     JOIN public.governance_fact_set AS f ON f.source_name = p_source AND f.facts_hash = m.facts_hash
-    CROSS JOIN LATERAL (
-      SELECT c.candidate_key AS sample FROM public.governance_candidate_state AS c
-      WHERE c.facts_hash = m.facts_hash AND c.source_name = p_source
-        AND NOT EXISTS (SELECT FROM public.governance_object AS o WHERE o.candidate_key = c.candidate_key) LIMIT 1) AS s
-    WHERE m.members > 0
+    WHERE f.class = ANY (v_classes) AND f.finding_types <> '{}'
     UNION ALL
     SELECT coalesce(f.class, ''), k.finding_types, 1, k.candidate_key
     FROM known AS k
     LEFT JOIN public.governance_fact_set AS f ON f.source_name = p_source AND f.facts_hash = k.facts_hash
     WHERE k.finding_types <> '{}' AND coalesce(f.class, '') = ANY (v_classes)
   ), wanted AS MATERIALIZED (
-    SELECT p.class, t.issue_type, sum(p.members)::bigint AS population, (array_agg(p.sample ORDER BY p.sample))[1:5] AS samples
+    SELECT p.class, t.issue_type, sum(p.members)::bigint AS population,
+           coalesce((array_agg(p.sample ORDER BY p.sample) FILTER (WHERE p.sample IS NOT NULL))[1:5], '{}') AS samples
     FROM plain AS p CROSS JOIN LATERAL unnest(p.finding_types) AS t (issue_type)
     GROUP BY p.class, t.issue_type
   ), over AS (

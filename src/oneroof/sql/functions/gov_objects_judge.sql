@@ -93,8 +93,8 @@ BEGIN
   SET dirty = true, dirty_reason = coalesce(c.dirty_reason, 'object_judged'), dirtied_at = public.gov_now()
   FROM public.governance_object AS o
   WHERE o.candidate_key = ANY (v_keys) AND c.candidate_key = o.candidate_key AND NOT c.dirty
-    AND (c.verdict, c.undecided_reason, c.input_quality_state, c.stale_after)
-        IS DISTINCT FROM (o.verdict, o.undecided_reason, o.input_state, c.scan_time + o.stale_after);
+    AND ((c.verdict, c.undecided_reason, c.input_quality_state) IS DISTINCT FROM (o.verdict, o.undecided_reason, o.input_state)
+         OR NOT public.gov_expiry_holds(c.stale_after, c.scan_time, o.stale_after));
   RETURN cardinality(v_keys);
 END
 $$;

@@ -13,7 +13,7 @@ AS $$
   ), judged AS (
     UPDATE public.governance_candidate_state AS c
     SET verdict = j.verdict, undecided_reason = j.undecided_reason, input_quality_state = j.input_state, ruleset_version = j.ruleset_version,
-        scan_time = j.at, stale_after = j.at + j.stale_after, dirty = false, dirty_reason = NULL, dirtied_at = NULL, updated_at = j.at,
+        scan_time = j.at, stale_after = public.gov_expiry_keep(c.stale_after, j.at, j.stale_after), dirty = false, dirty_reason = NULL, dirtied_at = NULL, updated_at = j.at,
         source_snapshot_ref = (SELECT max(s.snapshot_ref)::text FROM public.governance_snapshot AS s WHERE s.source_name = p_source)
     FROM (SELECT p.candidate_key, (SELECT public.gov_now()) AS at, x.*
           FROM picked AS p

@@ -6,6 +6,8 @@ CREATE TABLE public.governance_fact_set (
   facts_hash       bigint NOT NULL,
   group_key        text NOT NULL,
   class            text NOT NULL,
+  -- squawk-ignore prefer-bigint-over-int
+  class_mark       integer NOT NULL GENERATED ALWAYS AS (hashtext(class COLLATE "C")) STORED,
   grain            text NOT NULL,
   row_facts        jsonb NOT NULL,
   verdict          text NOT NULL DEFAULT 'undecided',
@@ -19,12 +21,14 @@ CREATE TABLE public.governance_fact_set (
   judged_at        timestamptz,
   is_dirty         boolean NOT NULL DEFAULT true,
   is_spreading     boolean NOT NULL DEFAULT false,
+  is_heard         boolean NOT NULL DEFAULT false,
   spreads_until    xid8,
   PRIMARY KEY (source_name, facts_hash)
 );
 COMMENT ON TABLE public.governance_fact_set IS 'every distinct set of facts that rows of a source have, with what the active ruleset says of it';
 COMMENT ON COLUMN public.governance_fact_set.is_dirty IS 'to be judged, for the first time or anew';
 COMMENT ON COLUMN public.governance_fact_set.is_spreading IS 'was judged otherwise than before; some members may not have heard yet';
+COMMENT ON COLUMN public.governance_fact_set.is_heard IS 'of one that spreads: whoever could be seen has heard';
 COMMENT ON COLUMN public.governance_fact_set.spreads_until IS 'whoever began before this xid may have written a member by the older judgement';
 CREATE INDEX governance_fact_set_class ON public.governance_fact_set (source_name, class);
 CREATE INDEX governance_fact_set_dirty ON public.governance_fact_set (source_name) WHERE is_dirty;

@@ -45,14 +45,18 @@ SELECT array_agg(c.facts_hash)::text, array_agg(coalesce(c.odd[1], f.group_key))
 FROM (
   SELECT c.facts_hash, x.odd, count(*) AS members, sum({hash}) AS total
   FROM public.governance_candidate_state AS c
-  LEFT JOIN public.governance_fact_set AS f ON f.source_name = %(scope)s AND f.facts_hash = c.facts_hash
+  LEFT JOIN (SELECT s.*, s.stale_after * 0.75 AS soonest FROM public.governance_fact_set AS s WHERE s.source_name = %(scope)s) AS f
+    ON f.facts_hash = c.facts_hash
   CROSS JOIN LATERAL (
     SELECT CASE
       WHEN NOT c.dirty AND c.verdict = f.verdict AND c.input_quality_state = f.input_state AND c.group_key = f.group_key AND c.grain = f.grain
            AND c.undecided_reason IS NOT DISTINCT FROM f.undecided_reason
-           AND (c.stale_after - c.scan_time) IS NOT DISTINCT FROM f.stale_after THEN NULL
+           AND c.class_mark = f.class_mark
+           -- As gov_expiry_holds says, but for months, which are not all alike; by a difference, which is much faster than a sum.
+           AND CASE WHEN f.stale_after IS NULL THEN c.stale_after IS NULL
+                    ELSE (c.stale_after - c.scan_time) > f.soonest AND (c.stale_after - c.scan_time) <= f.stale_after END THEN NULL
       ELSE ARRAY[c.group_key, c.grain, c.verdict, coalesce(c.undecided_reason, ''), CASE
-        WHEN (c.group_key, c.grain) <> (f.group_key, f.grain) THEN 'suspect' WHEN c.dirty OR f.is_dirty OR f.is_spreading THEN ''
+        WHEN (c.group_key, c.grain, c.class_mark) <> (f.group_key, f.grain, f.class_mark) THEN 'suspect' WHEN c.dirty OR f.is_dirty OR f.is_spreading THEN ''
         WHEN EXISTS (SELECT FROM public.governance_object AS o WHERE o.candidate_key = c.candidate_key) THEN '' ELSE 'suspect' END]
     END AS odd
   ) AS x
@@ -97,8 +101,8 @@ WITH picked AS MATERIALIZED (
 ), wrong AS MATERIALIZED (
   SELECT c.candidate_key FROM picked AS o JOIN public.governance_candidate_state AS c ON c.candidate_key = o.candidate_key
   WHERE c.source_name = %(scope)s AND NOT c.dirty AND NOT o.is_dirty
-    AND (c.verdict, c.undecided_reason, c.input_quality_state, c.stale_after)
-        IS DISTINCT FROM (o.verdict, o.undecided_reason, o.input_state, c.scan_time + o.stale_after)
+    AND ((c.verdict, c.undecided_reason, c.input_quality_state) IS DISTINCT FROM (o.verdict, o.undecided_reason, o.input_state)
+         OR NOT public.gov_expiry_holds(c.stale_after, c.scan_time, o.stale_after))
   FOR UPDATE OF c
 ), marked AS (
   UPDATE public.governance_candidate_state AS c
@@ -184,23 +188,26 @@ WHERE worker_name = %(worker)s AND source_name = %(source)s
 -- Candidates of some facts that are not dirty have the verdict of what they are judged by, or are judged again; and each is in the
 -- group of its facts. One that somebody holds is waited for: the audit does not come back to it.
 WITH picked AS MATERIALIZED (
-  SELECT c.candidate_key, coalesce(f.group_key, c.group_key) AS group_key, coalesce(f.grain, c.grain) AS grain
+  SELECT c.candidate_key, coalesce(f.group_key, c.group_key) AS group_key, coalesce(f.grain, c.grain) AS grain,
+         coalesce(f.class_mark, c.class_mark) AS class_mark
   FROM public.governance_candidate_state AS c
   LEFT JOIN public.governance_object AS o ON o.candidate_key = c.candidate_key
   LEFT JOIN public.governance_fact_set AS f ON f.source_name = c.source_name AND f.facts_hash = c.facts_hash
   WHERE c.ctid >= %(first)s::tid AND c.ctid < %(last)s::tid AND c.source_name = %(scope)s AND c.facts_hash = ANY (%(suspects)s::bigint[])
-    AND CASE WHEN (c.group_key, c.grain) <> (f.group_key, f.grain) THEN true
+    AND CASE WHEN (c.group_key, c.grain, c.class_mark) <> (f.group_key, f.grain, f.class_mark) THEN true
              WHEN c.dirty THEN false
              WHEN o.candidate_key IS NOT NULL
-             THEN NOT o.is_dirty AND (c.verdict, c.undecided_reason, c.input_quality_state, c.stale_after)
-                  IS DISTINCT FROM (o.verdict, o.undecided_reason, o.input_state, c.scan_time + o.stale_after)
+             THEN NOT o.is_dirty
+                  AND ((c.verdict, c.undecided_reason, c.input_quality_state) IS DISTINCT FROM (o.verdict, o.undecided_reason, o.input_state)
+                       OR NOT public.gov_expiry_holds(c.stale_after, c.scan_time, o.stale_after))
              WHEN f.facts_hash IS NULL THEN true
-             ELSE NOT f.is_dirty AND NOT f.is_spreading AND (c.verdict, c.undecided_reason, c.input_quality_state, c.stale_after)
-                  IS DISTINCT FROM (f.verdict, f.undecided_reason, f.input_state, c.scan_time + f.stale_after) END
+             ELSE NOT f.is_dirty AND NOT f.is_spreading
+                  AND ((c.verdict, c.undecided_reason, c.input_quality_state) IS DISTINCT FROM (f.verdict, f.undecided_reason, f.input_state)
+                       OR NOT public.gov_expiry_holds(c.stale_after, c.scan_time, f.stale_after)) END
   FOR UPDATE OF c
 )
 UPDATE public.governance_candidate_state AS c
-SET group_key = p.group_key, grain = p.grain, dirty = true, dirty_reason = 'audit_verdict', dirtied_at = public.gov_now(),
+SET group_key = p.group_key, grain = p.grain, class_mark = p.class_mark, dirty = true, dirty_reason = 'audit_verdict', dirtied_at = public.gov_now(),
     input_quality_state = 'pending', updated_at = public.gov_now()
 FROM picked AS p WHERE c.candidate_key = p.candidate_key
 
@@ -227,15 +234,15 @@ LIMIT %(batch)s
 -- mend --
 -- Candidates of rows as these are now, dirty; a candidate of another row only where that row has no more claim to it.
 INSERT INTO public.governance_candidate_state AS c
-  (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, grain, dirty, dirty_reason, dirtied_at,
-   source_snapshot_ref)
-SELECT DISTINCT ON (candidate_key) candidate_key, %(ruleset)s, group_key, %(scope)s, source_key, source_version, facts_hash, grain,
+  (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, class_mark, facts_hash, grain, dirty, dirty_reason,
+   dirtied_at, source_snapshot_ref)
+SELECT DISTINCT ON (candidate_key) candidate_key, %(ruleset)s, group_key, %(scope)s, source_key, source_version, class_mark, facts_hash, grain,
        true, 'audit_missing', (SELECT public.gov_now()), (SELECT max(s.snapshot_ref)::text FROM public.governance_snapshot AS s WHERE s.source_name = %(scope)s)
 FROM ({rows}) AS b WHERE NOT own ORDER BY candidate_key, ts, place
 ON CONFLICT (candidate_key) DO UPDATE
 SET source_name = excluded.source_name, source_key = excluded.source_key, source_version = excluded.source_version,
-    group_key = excluded.group_key, facts_hash = excluded.facts_hash, grain = excluded.grain, change_number = c.change_number + 1,
-    input_quality_state = 'pending', dirty = true, dirty_reason = %(reason)s, dirtied_at = public.gov_now(), updated_at = public.gov_now(),
+    group_key = excluded.group_key, class_mark = excluded.class_mark, facts_hash = excluded.facts_hash, grain = excluded.grain,
+    change_number = c.change_number + 1, input_quality_state = 'pending', dirty = true, dirty_reason = %(reason)s, dirtied_at = public.gov_now(), updated_at = public.gov_now(),
     source_snapshot_ref = excluded.source_snapshot_ref
 WHERE (c.source_name, c.source_key) = (excluded.source_name, excluded.source_key) OR c.candidate_key = ANY (%(heirs)s::text[])
 RETURNING candidate_key, source_key

@@ -11,22 +11,21 @@ LEFT JOIN public.governance_fact_set AS f ON f.source_name = %(scope)s AND f.fac
   AND NOT EXISTS (SELECT FROM public.governance_object AS o WHERE o.candidate_key = b.candidate_key)
 
 -- seed --
--- In the order of their facts: the index of those is then met page by page, which saves a tenth of the time.
 INSERT INTO public.governance_candidate_state
-  (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, grain, verdict, undecided_reason,
-   input_quality_state, dirty, dirty_reason, dirtied_at, scan_time, stale_after, source_snapshot_ref)
-SELECT candidate_key, ruleset_version, group_key, %(scope)s, source_key, source_version, facts_hash, grain, verdict, undecided_reason,
-       input_state, dirty, dirty_reason, dirtied_at, scan_time, stale_after, snapshot_ref
-FROM ({judged}) AS batch ORDER BY facts_hash
+  (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, class_mark, facts_hash, grain, verdict,
+   undecided_reason, input_quality_state, dirty, dirty_reason, dirtied_at, scan_time, stale_after, source_snapshot_ref)
+SELECT candidate_key, ruleset_version, group_key, %(scope)s, source_key, source_version, class_mark, facts_hash, grain, verdict,
+       undecided_reason, input_state, dirty, dirty_reason, dirtied_at, scan_time, stale_after, snapshot_ref
+FROM ({judged}) AS batch
 
 -- reseed --
 -- What is there and the same is left alone before the upsert sees it, for even an upsert that changes nothing locks its row.
 -- What another worker has changed since this one looked is newer, and is left alone as well; a column that is not written otherwise
 -- carries the version that it was seen with.
 INSERT INTO public.governance_candidate_state AS c
-  (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, grain, coverage_decided_by, verdict,
+  (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, class_mark, facts_hash, grain, coverage_decided_by, verdict,
    undecided_reason, input_quality_state, dirty, dirty_reason, dirtied_at, scan_time, stale_after, source_snapshot_ref)
-SELECT DISTINCT ON (candidate_key) candidate_key, ruleset_version, group_key, %(scope)s, source_key, source_version, facts_hash, grain,
+SELECT DISTINCT ON (candidate_key) candidate_key, ruleset_version, group_key, %(scope)s, source_key, source_version, class_mark, facts_hash, grain,
        k.known_version, verdict, undecided_reason, input_state, dirty, dirty_reason, dirtied_at, scan_time, stale_after, snapshot_ref
 FROM ({judged}) AS b
 LEFT JOIN LATERAL (
@@ -67,8 +66,8 @@ SELECT t.candidate_key, t.source_key FROM taken AS t
 
 -- taken --
 UPDATE public.governance_candidate_state AS c
-SET source_name = %(scope)s, source_key = h.source_key, source_version = h.source_version, group_key = h.group_key, facts_hash = h.facts_hash,
-    grain = h.grain, change_number = c.change_number + 1, input_quality_state = 'pending', dirty = true, dirty_reason = 'source_row_changed',
+SET source_name = %(scope)s, source_key = h.source_key, source_version = h.source_version, group_key = h.group_key, class_mark = h.class_mark,
+    facts_hash = h.facts_hash, grain = h.grain, change_number = c.change_number + 1, input_quality_state = 'pending', dirty = true, dirty_reason = 'source_row_changed',
     dirtied_at = (SELECT public.gov_now()), updated_at = (SELECT public.gov_now()),
     source_snapshot_ref = (SELECT max(s.snapshot_ref)::text FROM public.governance_snapshot AS s WHERE s.source_name = %(scope)s)
 FROM heir AS h
@@ -84,8 +83,8 @@ SELECT t.held_by, t.held_key, t.candidate_key, (SELECT public.gov_now()), false 
 -- upsert --
 -- One whose new facts were judged before has its verdict at once; another keeps the one it has and is dirty.
 ON CONFLICT (candidate_key) DO UPDATE
-SET group_key = excluded.group_key, source_version = excluded.source_version, facts_hash = excluded.facts_hash,
-    grain = excluded.grain, change_number = c.change_number + 1, input_quality_state = excluded.input_quality_state,
+SET group_key = excluded.group_key, source_version = excluded.source_version, class_mark = excluded.class_mark,
+    facts_hash = excluded.facts_hash, grain = excluded.grain, change_number = c.change_number + 1, input_quality_state = excluded.input_quality_state,
     verdict = CASE WHEN excluded.dirty THEN c.verdict ELSE excluded.verdict END,
     undecided_reason = CASE WHEN excluded.dirty THEN c.undecided_reason ELSE excluded.undecided_reason END,
     ruleset_version = CASE WHEN excluded.dirty THEN c.ruleset_version ELSE excluded.ruleset_version END,

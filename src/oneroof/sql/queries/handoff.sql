@@ -1,26 +1,59 @@
 -- inventory --
-INSERT INTO public.governance_candidate_state AS c
-  (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, grain, verdict, undecided_reason,
-   input_quality_state, dirty, dirty_reason, dirtied_at, scan_time, stale_after, source_snapshot_ref)
-SELECT DISTINCT ON (b.candidate_key) {columns}
-FROM {from} ORDER BY b.candidate_key, b.ts, b.place
-{upsert}
-RETURNING c.candidate_key, c.source_key, c.change_number, c.group_key, c.facts_hash
+-- Whoever has changed is written where he is, without the lock that an upsert takes first. Their keys are looked up, each by itself: a
+-- join would read all candidates. One whose new facts were judged before has its verdict at once; another keeps the one it has and is dirty.
+moved AS (
+  UPDATE public.governance_candidate_state AS c
+  SET group_key = b.group_key, source_version = b.source_version, class_mark = b.class_mark, facts_hash = b.facts_hash, grain = b.grain,
+      change_number = c.change_number + 1, input_quality_state = coalesce(b.input_state, 'pending'), verdict = coalesce(b.verdict, c.verdict),
+      undecided_reason = CASE WHEN b.verdict IS NULL THEN c.undecided_reason ELSE b.undecided_reason END,
+      ruleset_version = coalesce(b.ruleset_version, c.ruleset_version), scan_time = coalesce(b.at, c.scan_time),
+      stale_after = CASE WHEN b.verdict IS NULL THEN c.stale_after ELSE public.gov_expiry_keep(c.stale_after, b.at, b.length) END,
+      dirty = b.verdict IS NULL, dirty_reason = CASE WHEN b.verdict IS NULL THEN 'source_row_changed' END,
+      dirtied_at = CASE WHEN b.verdict IS NULL THEN (SELECT public.gov_now()) END, updated_at = (SELECT public.gov_now()),
+      source_snapshot_ref = (SELECT max(s.snapshot_ref)::text FROM public.governance_snapshot AS s WHERE s.source_name = %(scope)s)
+  FROM (SELECT b.candidate_key, b.source_key, b.source_version, b.group_key, b.grain, b.class_mark, b.facts_hash, b.ts, b.believed,
+               g.verdict, g.undecided_reason, g.input_state, g.ruleset_version, g.stale_after AS length, CASE WHEN g.verdict IS NOT NULL THEN g.at END AS at
+        FROM {from}) AS b
+  WHERE c.candidate_key = b.candidate_key AND c.source_name = %(scope)s AND c.source_key = b.source_key
+    AND c.candidate_key = ANY (ARRAY(SELECT k.candidate_key FROM batch AS k WHERE NOT k.own))
+    AND (c.facts_hash, c.group_key, c.grain) IS DISTINCT FROM (b.facts_hash, b.group_key, b.grain)
+  -- A row that changed may say when it was born, and not when it changed: newer than what is known of it, and than the last look at
+  -- all of them, or it is the time when it was seen (doc 32 §6: order by occurred_at).
+  RETURNING c.candidate_key, c.source_key, c.change_number, c.facts_hash,
+            CASE WHEN b.believed AND b.ts::timestamptz > c.created_at AND b.ts::timestamptz > coalesce(
+                   (SELECT w.passed_at FROM public.gov_worker_cursor AS w
+                    WHERE w.worker_name = 'gov_handoff_intake' AND w.source_name = %(scope)s), '-infinity')
+                 THEN b.ts::timestamptz ELSE (SELECT public.gov_now()) END AS at
+), made AS (
+  INSERT INTO public.governance_candidate_state AS c
+    (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, class_mark, facts_hash, grain, verdict,
+     undecided_reason, input_quality_state, dirty, dirty_reason, dirtied_at, scan_time, stale_after, source_snapshot_ref)
+  SELECT DISTINCT ON (b.candidate_key) {columns}
+  FROM {from} AND NOT EXISTS (SELECT FROM moved AS w WHERE w.candidate_key = b.candidate_key) ORDER BY b.candidate_key, b.ts, b.place
+  {upsert}
+  RETURNING c.candidate_key, c.source_key, c.change_number, c.facts_hash
+), written AS (
+  SELECT w.* FROM moved AS w UNION ALL SELECT n.*, NULL FROM made AS n
+)
 
 -- born --
 -- The same where every key is believed to be new, which is what a backlog of births is.
-INSERT INTO public.governance_candidate_state
-  (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, grain, verdict, undecided_reason,
-   input_quality_state, dirty, dirty_reason, dirtied_at, scan_time, stale_after, source_snapshot_ref)
-SELECT {columns}
-FROM {from}
-RETURNING candidate_key, source_key, change_number, group_key, facts_hash
+made AS (
+  INSERT INTO public.governance_candidate_state
+    (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, class_mark, facts_hash, grain, verdict,
+     undecided_reason, input_quality_state, dirty, dirty_reason, dirtied_at, scan_time, stale_after, source_snapshot_ref)
+  SELECT {columns}
+  FROM {from}
+  RETURNING candidate_key, source_key, change_number, facts_hash
+), written AS (
+  SELECT n.*, NULL::timestamptz AS at FROM made AS n
+)
 
 -- columns --
 -- A row with the verdict of its facts, where those were judged before and nothing is known of the object alone; else it is dirty, and
 -- the gate and the scan find out. The clock is asked in queries of its own, which run once; in a join it could be once for every row.
-b.candidate_key, coalesce(g.ruleset_version, %(ruleset)s), b.group_key, %(scope)s, b.source_key, b.source_version, b.facts_hash, b.grain,
-coalesce(g.verdict, 'undecided'), CASE WHEN g.verdict IS NULL THEN 'pending' ELSE g.undecided_reason END, coalesce(g.input_state, 'pending'),
+b.candidate_key, coalesce(g.ruleset_version, %(ruleset)s), b.group_key, %(scope)s, b.source_key, b.source_version, b.class_mark,
+b.facts_hash, b.grain, coalesce(g.verdict, 'undecided'), CASE WHEN g.verdict IS NULL THEN 'pending' ELSE g.undecided_reason END, coalesce(g.input_state, 'pending'),
 g.verdict IS NULL, CASE WHEN g.verdict IS NULL THEN 'object_born' END, CASE WHEN g.verdict IS NULL THEN (SELECT public.gov_now()) END,
 CASE WHEN g.verdict IS NOT NULL THEN g.at END, g.at + g.stale_after,
 (SELECT max(s.snapshot_ref)::text FROM public.governance_snapshot AS s WHERE s.source_name = %(scope)s)
@@ -38,7 +71,7 @@ sets AS MATERIALIZED (
   FROM (SELECT DISTINCT ON (b.facts_hash) b.facts_hash, b.parts, b.group_key FROM batch AS b WHERE NOT b.own ORDER BY b.facts_hash) AS d
   LEFT JOIN LATERAL (SELECT s.* FROM public.governance_fact_set AS s
                      WHERE s.source_name = %(scope)s AND s.facts_hash = d.facts_hash AND NOT s.is_dirty LIMIT 1) AS f ON true
-), written AS ({written}),
+), {written},
 passed AS MATERIALIZED (
   SELECT b.source_key, b.candidate_key FROM batch AS b
   WHERE NOT b.own AND NOT %(again)s
@@ -68,12 +101,12 @@ passed AS MATERIALIZED (
   ON CONFLICT (source_name, source_key) DO UPDATE SET candidate_key = excluded.candidate_key, is_double = excluded.is_double
   RETURNING source_name, source_key, candidate_key, is_double, xmax = 0 AS is_new
 ), handed AS MATERIALIZED (
-  SELECT w.candidate_key, w.source_key, w.change_number, w.facts_hash, w.change_number = 1 AS born, true AS is_put FROM written AS w
+  SELECT w.candidate_key, w.source_key, w.change_number, w.facts_hash, w.change_number = 1 AS born, true AS is_put, w.at FROM written AS w
   UNION ALL
-  SELECT t.candidate_key, t.source_key, t.change_number, t.facts_hash, true, true FROM taken AS t
+  SELECT t.candidate_key, t.source_key, t.change_number, t.facts_hash, true, true, NULL FROM taken AS t
   UNION ALL
   -- What was born before is registered now.
-  SELECT b.candidate_key, b.source_key, 1, b.facts_hash, true, false
+  SELECT b.candidate_key, b.source_key, 1, b.facts_hash, true, false, NULL
   FROM noted AS n JOIN batch AS b ON b.source_key = n.source_key AND b.candidate_key = n.candidate_key
   WHERE n.is_new AND NOT n.is_double AND n.source_name = %(scope)s AND NOT %(births)s
 ), asked AS MATERIALIZED (
@@ -90,13 +123,13 @@ passed AS MATERIALIZED (
                array_agg(k.group_key ORDER BY k.place) AS groups, array_agg(k.system ORDER BY k.place) AS systems,
                array_agg(k.actor ORDER BY k.place) AS actors FROM kinds AS k) AS s
   CROSS JOIN (SELECT array_agg(k.place) AS places, array_agg(w.source_key) AS keys, array_agg(w.change_number) AS numbers,
-                     array_agg(w.candidate_key) AS refs,
-                     -- A row that changed may say when it was born, and not when it changed: newer than what was known of it, as this
-                     -- statement finds it, or it is the time when it was seen (doc 32 §6: order by occurred_at).
-                     array_agg(CASE WHEN b.believed AND (w.born OR b.ts::timestamptz > (
-                                       SELECT k.updated_at FROM public.governance_candidate_state AS k WHERE k.candidate_key = w.candidate_key))
-                                     THEN b.ts::timestamptz ELSE (SELECT public.gov_now()) END) AS times
-              FROM handed AS w JOIN batch AS b ON b.source_key = w.source_key AND b.candidate_key = w.candidate_key
+                     array_agg(w.candidate_key) AS refs, array_agg(w.at) AS times
+              FROM (SELECT h.source_key, h.candidate_key, h.change_number, h.facts_hash, h.born, h.at FROM handed AS h WHERE h.at IS NOT NULL
+                    UNION ALL
+                    SELECT h.source_key, h.candidate_key, h.change_number, h.facts_hash, h.born,
+                           CASE WHEN b.believed AND h.born THEN b.ts::timestamptz ELSE (SELECT public.gov_now()) END
+                    FROM handed AS h JOIN batch AS b ON b.source_key = h.source_key AND b.candidate_key = h.candidate_key
+                    WHERE h.at IS NULL) AS w
               JOIN kinds AS k ON k.facts_hash = w.facts_hash AND k.born = w.born) AS r
   WHERE r.keys IS NOT NULL
 ), put AS (SELECT h.born, 0 AS coalesced FROM handed AS h WHERE h.is_put)
