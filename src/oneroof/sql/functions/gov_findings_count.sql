@@ -42,28 +42,31 @@ BEGIN
   INTO v_all, v_some FROM public.governance_ledger AS l WHERE l.source_name = p_source;
   v_marks := CASE WHEN v_some > 10000 AND v_some > v_all / 10 THEN NULL ELSE ARRAY(
     SELECT DISTINCT f.class_mark FROM public.governance_fact_set AS f WHERE f.source_name = p_source AND f.class = ANY (v_classes)) END;
-  -- Where they lie says as well as anything which of them is an example.
+  -- Where one lies says as well as anything that it is an example.
   IF v_marks IS NULL THEN
     SELECT array_agg(m.facts_hash), array_agg(m.members), array_agg(m.first) INTO v_hashes, v_members, v_firsts
     FROM (SELECT c.facts_hash, count(*) AS members, min(c.ctid) AS first FROM public.governance_candidate_state AS c
-          WHERE c.source_name = p_source AND NOT EXISTS (SELECT FROM public.governance_object AS o WHERE o.candidate_key = c.candidate_key)
-          GROUP BY 1) AS m;
+          WHERE c.source_name = p_source GROUP BY 1) AS m;
   ELSE
     SELECT array_agg(m.facts_hash), array_agg(m.members), array_agg(m.first) INTO v_hashes, v_members, v_firsts
     FROM (SELECT c.facts_hash, count(*) AS members, min(c.ctid) AS first FROM public.governance_candidate_state AS c
-          WHERE c.class_mark = ANY (v_marks) AND c.source_name = p_source
-            AND NOT EXISTS (SELECT FROM public.governance_object AS o WHERE o.candidate_key = c.candidate_key)
-          GROUP BY 1) AS m;
+          WHERE c.class_mark = ANY (v_marks) AND c.source_name = p_source GROUP BY 1) AS m;
   END IF;
   WITH known AS MATERIALIZED (
     SELECT c.facts_hash, o.finding_types, o.candidate_key FROM public.governance_object AS o
     JOIN public.governance_candidate_state AS c ON c.candidate_key = o.candidate_key AND c.source_name = p_source
   ), plain AS MATERIALIZED (
-    SELECT f.class, f.finding_types, m.members,
-           (SELECT c.candidate_key FROM public.governance_candidate_state AS c WHERE c.ctid = m.first AND c.facts_hash = m.facts_hash) AS sample
-    FROM unnest(v_hashes, v_members, v_firsts) AS m (facts_hash, members, first)
+    SELECT f.class, f.finding_types, m.members, coalesce(
+             (SELECT c.candidate_key FROM public.governance_candidate_state AS c WHERE c.ctid = m.first AND c.facts_hash = m.facts_hash
+                AND NOT EXISTS (SELECT FROM public.governance_object AS o WHERE o.candidate_key = c.candidate_key)),
+             (SELECT c.candidate_key FROM public.governance_candidate_state AS c
+              WHERE c.class_mark = f.class_mark AND c.facts_hash = m.facts_hash AND c.source_name = p_source
+                AND NOT EXISTS (SELECT FROM public.governance_object AS o WHERE o.candidate_key = c.candidate_key) LIMIT 1)) AS sample
+    FROM (SELECT u.facts_hash, u.first, u.members - coalesce(k.members, 0) AS members
+          FROM unnest(v_hashes, v_members, v_firsts) AS u (facts_hash, members, first)
+          LEFT JOIN (SELECT n.facts_hash, count(*) AS members FROM known AS n GROUP BY 1) AS k ON k.facts_hash = u.facts_hash) AS m
     JOIN public.governance_fact_set AS f ON f.source_name = p_source AND f.facts_hash = m.facts_hash
-    WHERE f.class = ANY (v_classes) AND f.finding_types <> '{}'
+    WHERE m.members > 0 AND f.class = ANY (v_classes) AND f.finding_types <> '{}'
     UNION ALL
     SELECT coalesce(f.class, ''), k.finding_types, 1, k.candidate_key
     FROM known AS k
