@@ -1,11 +1,12 @@
 """Failed items of one source: put aside, and tried again when their time has come, all that are due in one statement.
 
-Of an item whose row is a candidate already, in an earlier version, the candidate is told (docs/explanation/retry.md).
+Of an item whose row is a candidate already, in an earlier version, the candidate is told. One of whose row a later
+version was applied is over (docs/explanation/retry.md).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import psycopg
@@ -13,12 +14,17 @@ from psycopg import sql
 
 from oneroof import batch, handoff, retry, tail
 from oneroof.batch import Applied, Ask
+from oneroof.columns import could_be_key
+from oneroof.cursor import Cursor
 from oneroof.db import Connection, queries
 from oneroof.errors import OneroofError
 from oneroof.lease import Lease
 from oneroof.source import INVENTORY, Source
 from oneroof.width import Width
 from oneroof.worker import NOTHING, Step, fenced, isolating
+
+# Items to look at together.
+MOST = 1_000
 
 
 def apply(connection: Connection, source: Source, asked: Ask, *, poison: OneroofError | None) -> Applied:
@@ -44,15 +50,51 @@ class Retries:
     width: Width
     # A sweep's items never overwrite what the intake knows better.
     anew: bool
+    # Behind which item to look for those that are over; None until the frontier moves.
+    _looking: int | None = field(default=0, init=False)
 
-    def run_once(self, connection: Connection, held: Lease) -> Step:
-        """Try what is due; the one that fails again is found by halving, and waits longer or is dead."""
+    def look_again(self) -> None:
+        """The frontier has moved: later versions of rows that failed may have been applied."""
+        self._looking = 0
+
+    def run_once(self, connection: Connection, held: Lease, *, due: bool) -> Step:
+        """Try what is due, if any is; the one that fails again is found by halving, and waits longer or is dead. Before
+        that, end what is over.
+        """
         who = {"worker": self.worker, "source": self.name, "doing": f"trying again in {self.name}"}
+        if self._looking is not None and not self.anew:
+            ended, self._looking = fenced(connection, held, lambda here: self._end(connection, here), **who)
+            if ended or self._looking:
+                return Step(seen=0, written=ended, idle=False)
+        if not due:
+            return NOTHING
         return isolating(
             self.width,
             lambda: fenced(connection, held, lambda _: self._again(connection), **who),
             lambda error: fenced(connection, held, lambda _: self._fail(connection, error), **who),
         )
+
+    def _end(self, connection: Connection, here: Cursor) -> tuple[int, int | None]:
+        """End some items of which the row is a later version now, below the frontier: it was applied. How many, and
+        behind which item to go on.
+        """
+        if here.frontier is None:
+            return 0, None
+        scope = self.source.source_name
+        found = retry.standing(connection, source=scope, after=self._looking or 0, most=MOST)
+        known = [item for item in found if could_be_key(self.source, item.source_key)]
+        ended = 0
+        if known:
+            statement = sql.SQL(queries("retry")["over"]).format(rows=tail.item_rows(self.source, bare=True))
+            given = {
+                "items": [item.item_id for item in known],
+                "keys": [item.source_key for item in known],
+                "xids": [item.row_xid for item in known],
+            }
+            row = connection.execute(statement, {**given, "scope": scope, "frontier": here.frontier}).fetchone()
+            assert row is not None
+            (ended,) = row
+        return ended, found[-1].item_id if len(found) == MOST else None
 
     def _due(self, connection: Connection) -> dict[int, str]:
         return retry.due(connection, worker=self.worker, source=self.name, most=self.width.now)

@@ -51,6 +51,15 @@ class Item:
     updated_at: Any
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """An item that is not over: of which row, and of which version of it."""
+
+    item_id: int
+    source_key: str
+    row_xid: int
+
+
 def kind_of(error: OneroofError) -> Kind:
     """What an error asks for: the same again, to look for one bad item, or a pause of the worker."""
     cause = error.__cause__
@@ -88,6 +97,12 @@ def due(connection: Connection, *, worker: str, source: str, most: int) -> dict[
     """The keys of items whose time has come, by item."""
     parameters = {"worker": worker, "source": source, "most": most}
     return dict(connection.execute(queries("retry")["due"], parameters).fetchall())
+
+
+def standing(connection: Connection, *, source: str, after: int, most: int) -> list[Standing]:
+    """Some items of a source that wait or are dead, whoever put them aside."""
+    parameters = {"scope": source, "after": after, "most": most}
+    return [Standing(*row) for row in connection.execute(queries("retry")["standing"], parameters)]
 
 
 def finish(connection: Connection, items: list[int]) -> None:

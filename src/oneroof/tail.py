@@ -251,9 +251,9 @@ def newest(source: Source) -> sql.Composed | None:
     return sql.SQL("SELECT max({})::text FROM {} AS s").format(named(source.timestamp_column), source.table)
 
 
-def item_rows(source: Source) -> sql.Composed:
+def item_rows(source: Source, *, bare: bool = False) -> sql.Composed:
     """The rows with the keys %(keys)s, a text array as `key_text` writes them."""
-    return rows(source, where=_items(source), limit=False)
+    return rows(source, where=_items(source), limit=False, bare=bare)
 
 
 def item_parts(source: Source) -> sql.Composed:

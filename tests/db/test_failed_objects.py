@@ -16,10 +16,20 @@ from judging import BIRTHS
 from oneroof import owners, proof, retry, source
 from oneroof.db import Connection, one
 from oneroof.proof import Scope
+from oneroof.watch import watch
 
 HEAD = "level,subject,responsibility,owner,valid_from,valid_to\n"
 STATE = """SELECT c.verdict, c.undecided_reason, c.input_quality_state FROM governance_candidate_state AS c
            WHERE c.candidate_key = %s"""
+ENDED = "SELECT state, resolution FROM governance_retry"
+# Words that can be read, and one that cannot.
+FICKLE = """CREATE TYPE fickle AS (word text);
+    CREATE FUNCTION fickle_text(fickle) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+    BEGIN
+      IF ($1).word = 'bad' THEN RAISE EXCEPTION 'no word' USING ERRCODE = '22023'; END IF;
+      RETURN ($1).word;
+    END $$;
+    CREATE CAST (fickle AS text) WITH FUNCTION fickle_text(fickle)"""
 KEY = "customer_records:X-1"
 COVERED = ("covered", None, "ready")
 RETRY = ("undecided", "retry", "incomplete")
@@ -77,6 +87,11 @@ def books(admin: Connection) -> Scope:
     return next(scope for scope in found.scopes if scope.name == BIRTHS)
 
 
+def findings(admin: Connection, kind: str) -> list[str]:
+    rows = admin.execute("SELECT status FROM system_issues WHERE issue_type = %s ORDER BY id", (kind,))
+    return [status for (status,) in rows]
+
+
 def reasons(admin: Connection) -> dict[str, int]:
     """Why objects are undecided, as a certificate says it."""
     found = proof.prove(admin, deep=False, progress=silent)
@@ -112,6 +127,72 @@ def test_a_candidate_whose_row_becomes_poison_is_undecided_until_it_is_mended(
     assert [state for _, state in items(admin)] == ["done"]
     assert (state(admin), reasons(admin), books(admin).undecided) == (COVERED, {}, undecided)
     judging.check(admin)
+
+
+@pytest.mark.parametrize("status", ["born", "retired"])
+def test_a_dead_letter_is_over_when_a_later_version_of_its_row_is_applied(
+    admin: Connection, born: str, status: str
+) -> None:
+    """Mended at the source, as it was or otherwise: judged like any other, and the item says why it ended."""
+    impatient(admin, attempts=1)
+    poison(admin, born)
+    follow(admin)
+    watch(admin)
+    assert (state(admin), findings(admin, "cursor_dlq")) == (DEAD, ["open"])
+    poison(admin, born, status=status)
+    follow(admin)
+    assert one(admin, ENDED) == ("done", "applied again")
+    assert (state(admin)[0], reasons(admin)) == ("covered" if status == "born" else "retired", {})
+    watch(admin)
+    assert findings(admin, "cursor_dlq") == ["resolved"]
+    assert one(admin, "SELECT count(*) FROM event_pending WHERE error_count > 0 AND processed_at IS NULL") == (0,)
+    judging.check(admin)
+
+
+def test_an_older_version_is_over_and_the_newest_that_failed_is_not(admin: Connection, born: str) -> None:
+    """A row that is poison still, otherwise than before: its items are two, and none of them is over."""
+    impatient(admin, attempts=1)
+    poison(admin, born)
+    follow(admin)
+    poison(admin, born, status=POISON + "x")
+    follow(admin)
+    assert ([state for _, state in items(admin)], state(admin)) == (["dead", "dead"], DEAD)
+    poison(admin, born, status="born")
+    follow(admin)
+    assert ([state for _, state in items(admin)], state(admin)) == (["done", "done"], COVERED)
+
+
+def test_a_birth_that_failed_and_was_mended_is_over(admin: Connection, born: str) -> None:
+    """It has a candidate now, and no item beside it; whatever failed before is on record."""
+    impatient(admin, attempts=1)
+    (key,) = one(
+        admin,
+        "INSERT INTO birth_registry (collection_name, entity_code, status, born_at)"
+        " VALUES ('customer_records', 'X-2', %s, now()) RETURNING id::text",
+        (POISON,),
+    )
+    follow(admin)
+    assert reasons(admin) == {"dead_letter": 1}
+    poison(admin, key, status="born")
+    follow(admin)
+    assert (one(admin, ENDED), reasons(admin), books(admin).rows.unapplied) == (("done", "applied again"), {}, 0)
+    assert state(admin, "customer_records:X-2")[0] == state(admin)[0]
+    assert born != key
+
+
+def test_a_change_that_failed_and_was_mended_is_over(admin: Connection) -> None:
+    """A row of a change log makes no candidate; a later version of it is applied all the same."""
+    admin.execute(FICKLE)
+    admin.execute("CREATE TABLE log (id int PRIMARY KEY, at timestamptz, word fickle)")
+    tailed = source.add(admin, "log", key=["id"], timestamp="at", ref="word", kind=source.CHANGELOG)
+    impatient(admin, attempts=1)
+    judging.intake(admin, tailed)
+    admin.execute("INSERT INTO log VALUES (1, now(), row('bad')), (2, now(), row('bad'))")
+    judging.intake(admin, tailed)
+    assert [state for _, state in items(admin)] == ["dead", "dead"]
+    admin.execute("UPDATE log SET word = row('good')::fickle WHERE id = 2")
+    judging.intake(admin, tailed)
+    assert [state for _, state in items(admin)] == ["dead", "done"]
 
 
 def test_a_mended_row_that_waits_is_judged_by_its_new_facts(admin: Connection, born: str) -> None:
@@ -190,16 +271,8 @@ def test_a_birth_that_failed_has_no_candidate_and_is_accounted_by_its_item(admin
 @pytest.mark.usefixtures("born")
 def test_a_row_whose_candidate_key_cannot_be_made_is_put_aside_all_the_same(admin: Connection) -> None:
     """Nobody can say which candidate it was; the batch goes on, and the item accounts for the row."""
-    admin.execute(
-        """CREATE TYPE fickle AS (word text);
-           CREATE FUNCTION fickle_text(fickle) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
-           BEGIN
-             IF ($1).word = 'bad' THEN RAISE EXCEPTION 'no word' USING ERRCODE = '22023'; END IF;
-             RETURN ($1).word;
-           END $$;
-           CREATE CAST (fickle AS text) WITH FUNCTION fickle_text(fickle);
-           CREATE TABLE fickles (id int PRIMARY KEY, at timestamptz, word fickle, status text)"""
-    )
+    admin.execute(FICKLE)
+    admin.execute("CREATE TABLE fickles (id int PRIMARY KEY, at timestamptz, word fickle, status text)")
     admin.execute("INSERT INTO fickles SELECT n, now(), row('w' || n)::fickle, 'born' FROM generate_series(1, 20) AS n")
     tailed = source.add(admin, "fickles", key=["id"], timestamp="at", ref="word", group_by=["status"])
     impatient(admin, attempts=1)

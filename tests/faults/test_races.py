@@ -37,15 +37,15 @@ def test_an_older_version_never_overwrites_a_newer_one(admin: Connection, instal
     inventory.sweep(admin, tailed)
     admin.execute("UPDATE src SET code = 'code ' || id, status = 'old'")
     inventory.intake(admin, tailed)
+    assert one(admin, "SELECT count(*) FROM governance_retry WHERE state = 'done'") == (2,), "applied again"
     # The sweep will see what the intake has not seen yet.
     admin.execute("UPDATE src SET status = 'between', at = '2001-01-01'")
-    admin.execute("UPDATE governance_retry SET next_attempt_at = now() WHERE worker_name = %s", (SWEEP,))
+    admin.execute("UPDATE governance_retry SET state = 'waiting', next_attempt_at = now()")
     with connect(installed_database) as sweeper, connect(installed_database) as blocker:
         held = inventory.claim(sweeper, SWEEP)
         intake = HandoffIntake(admin, tailed, inventory.claim(admin, INTAKE))
-        again = threading.Thread(
-            target=Retries(SWEEP, tailed, "src", Width(most=10), anew=True).run_once, args=(sweeper, held), daemon=True
-        )
+        retries = Retries(SWEEP, tailed, "src", Width(most=10), anew=True)
+        again = threading.Thread(target=lambda: retries.run_once(sweeper, held, due=True), daemon=True)
         with blocker.transaction():
             blocker.execute("SELECT FROM governance_candidate_state WHERE source_key = '1' FOR UPDATE")
             again.start()

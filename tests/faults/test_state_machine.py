@@ -218,7 +218,7 @@ class TailMachine(RuleBasedStateMachine):
         self.admin.execute("UPDATE governance_retry SET next_attempt_at = now() WHERE state = 'waiting'")
         worker = self.worker(name)
         assert isinstance(worker, BackfillSweep | HandoffIntake)
-        worker._retries.run_once(worker.connection, worker.lease)
+        worker._retries.run_once(worker.connection, worker.lease, due=True)
 
     @precondition(lambda self: self.workers)
     @rule(place=PLACE)

@@ -81,7 +81,7 @@ class BackfillSweep:
         """One batch, or the opening or closing of the window; then what failed before and is due; idle after that."""
         width = self._width if self.source.in_index_order else self._pages
         step = isolating(width, self._optimistically, lambda error: self._fenced(self._stager(error)))
-        again = self._retries.run_once(self.connection, self.lease) if self._has_due else NOTHING
+        again = self._retries.run_once(self.connection, self.lease, due=self._has_due)
         return again if step.idle else step
 
     def cut(self, shares: int) -> int:

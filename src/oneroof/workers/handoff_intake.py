@@ -128,7 +128,7 @@ class HandoffIntake:
         fast = NOTHING if self._window and walks_on else self._newest_rows()
         self._batches = self._batches + 1 if fast.seen >= self._width.now else 0
         slow = self._piece() if self._window and is_free and self._batches % BACKLOG_BATCHES == 0 else NOTHING
-        again = self._retries.run_once(self.connection, self.lease) if self._has_due else NOTHING
+        again = self._retries.run_once(self.connection, self.lease, due=self._has_due)
         idle = fast.idle and slow.idle
         everything = self.hurried or (self.at_once and idle and again.idle and not self._window)
         told = self._tell(self._telling.which(everything=everything, trying=not again.idle))
@@ -370,6 +370,7 @@ class HandoffIntake:
     def _close(self, here: Cursor, at: At) -> Step:
         cursor.close_window(self.connection, here, phase="incremental")
         self._forgetting.begin(everything=bool(at["full"] or at["fresh"]))
+        self._retries.look_again()
         self._window = self._telling.has_found = False
         # One that somebody before us had opened may have passed by what changed since.
         self.windows_closed += self._is_ours

@@ -1,4 +1,4 @@
--- These items are over, by an attempt that went well (done) or by a person's word (resolved). Answers how many; the rows stay.
+-- These items are over, by an attempt or a later version of the row that went well (done) or by a person's word (resolved). Answers how many; the rows stay.
 CREATE OR REPLACE FUNCTION public.gov_retry_end(p_items bigint[], p_state text, p_resolution text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp

@@ -3,6 +3,27 @@ SELECT item_id, source_key FROM public.governance_retry
 WHERE worker_name = %(worker)s AND source_name = %(source)s AND state = 'waiting' AND next_attempt_at <= public.gov_now()
 ORDER BY next_attempt_at, item_id LIMIT %(most)s
 
+-- standing --
+-- State by state, in the order of the index that has both: by the primary key it would walk through all that are done.
+SELECT r.item_id, r.source_key, r.row_xid FROM unnest('{waiting,dead}'::text[]) AS s (state)
+CROSS JOIN LATERAL (SELECT i.item_id, i.source_key, i.row_xid FROM public.governance_retry AS i
+                    WHERE i.state = s.state AND i.item_id > %(after)s AND split_part(i.source_name, '#', 1) = %(scope)s
+                    ORDER BY i.state, i.item_id LIMIT %(most)s) AS r
+ORDER BY r.item_id LIMIT %(most)s
+
+-- over --
+-- Of these items the ones whose row is another version now that was applied: one below the frontier was, unless it is an item itself.
+WITH over AS MATERIALIZED (
+  SELECT i.item_id FROM unnest(%(items)s::bigint[], %(keys)s::text[], %(xids)s::bigint[]) AS i (item_id, source_key, row_xid)
+  JOIN ({rows}) AS r ON r.source_key = i.source_key
+  GROUP BY i.item_id
+  HAVING bool_and(r.row_xid <> i.row_xid AND r.row_xid < %(frontier)s AND NOT EXISTS (
+    SELECT FROM public.governance_retry AS t
+    WHERE t.key_mark = r.key_mark AND t.row_xid = r.row_xid AND t.state <> 'done' AND split_part(t.source_name, '#', 1) = %(scope)s))
+)
+SELECT CASE WHEN EXISTS (SELECT FROM over)
+            THEN public.gov_retry_end(ARRAY(SELECT o.item_id FROM over AS o), 'done'::text, 'applied again'::text) ELSE 0 END
+
 -- finish --
 SELECT public.gov_retry_end(%(items)s::bigint[], 'done'::text, NULL::text)
 
