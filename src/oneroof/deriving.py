@@ -14,10 +14,10 @@ from typing import Any
 from psycopg import sql
 
 from oneroof import facts
-from oneroof.columns import candidate_key, facts_hash, grain, group_key, is_own, key_text
+from oneroof.columns import candidate_key, facts_hash, grain, group_key, is_own, key_text, row_xid
 from oneroof.db import queries
 from oneroof.fingerprint import bucket, row_hash
-from oneroof.reckoning import Frontier, Named, is_beyond, sides
+from oneroof.reckoning import Frontier, Named, is_beyond, resolved, sides
 from oneroof.source import Source
 from oneroof.tail import TIDS
 from oneroof.walk import Walk
@@ -53,6 +53,7 @@ def _changed(walk: Walk, source: Source, frontier: Frontier, *, names: int) -> I
         facts=facts_hash(source),
         group=group_key(source),
         grain=grain(source),
+        xid=row_xid("s"),
         table=source.table,
         where=sql.SQL("{} AND NOT {} AND NOT ({}) AND {} = ANY (%(buckets)s::bigint[])").format(
             TIDS, is_own(source), beyond, bucket(row_hash(source, facts=True))
@@ -60,9 +61,9 @@ def _changed(walk: Walk, source: Source, frontier: Frontier, *, names: int) -> I
     )
     buckets = there.differing(living)
     given = {"source": source.source_name, "names": names, "buckets": buckets, **bounds.parameters()}
-    for count, some in walk.each(source.table, f"facts of {source.source_name}", statement, given, pages=PAGES):
+    for count, some, items in walk.each(source.table, f"facts of {source.source_name}", statement, given, pages=PAGES):
         if count:
-            yield count, some
+            yield count, resolved(some, items)
 
 
 def _classes(walk: Walk, source: Source) -> Iterator[tuple[int, list[str]]]:

@@ -78,7 +78,7 @@ class Scope:
     def undecided(self) -> int:
         """Whatever keeps the books from being complete but for rows that are not yet due."""
         rows = self.rows
-        unclear = self.failed + rows.vanished.count + rows.returned.count + rows.unapplied
+        unclear = self.failed + rows.vanished.count + rows.returned.count + rows.unapplied.count
         return sum(terms.get("undecided", 0) for terms in self.terms.values()) + unclear
 
     @property
@@ -190,10 +190,13 @@ def _scope(scope: Scope) -> dict[str, Any]:
         "vanished_names": found.vanished.names,
         "returned": found.returned.count,
         "returned_names": found.returned.names,
-        "unapplied": found.unapplied,
+        "unapplied": found.unapplied.count,
+        "unapplied_names": found.unapplied.names,
         "awaiting": found.awaiting.count,
         "omitted": found.omitted.count,
         **extra,
+        "retry_names": found.retry.names,
+        "dead_letter_names": found.dead_letter.names,
         "dirty": scope.dirty,
         "total": scope.total,
         "terms": {grain: {term: scope.terms[grain].get(term, 0) for term in TERMS} for grain in GRAINS},
@@ -256,9 +259,9 @@ def _no_omission(found: Reckoning) -> Obligation:
 
 def _no_duplicates(found: Reckoning, *, names: int) -> Obligation:
     """Obligation 2: one candidate for a key, which its primary key sees to; one for a row; none for a row that is noted
-    as another's; and none for what cannot be a row.
+    as another's; none for what cannot be a row; and no item of a version that was applied.
     """
-    kinds = (found.doubled, found.noted, found.foreign)
+    kinds = (found.doubled, found.noted, found.foreign, found.contradicted)
     named = [name for kind in kinds for name in kind.names]
     return Obligation(NO_DUPLICATES, sum(kind.count for kind in kinds), named[:names])
 

@@ -18,7 +18,7 @@ from itertools import chain
 from psycopg import sql
 
 from oneroof import tail
-from oneroof.columns import candidate_key, could_be_key, is_own, key_text
+from oneroof.columns import candidate_key, could_be_key, is_own, key_text, row_xid
 from oneroof.db import queries
 from oneroof.fingerprint import BUCKETS, NOTHING, Sum, bucket, kept_hash, row_hash
 from oneroof.recount import CANDIDATES, Books
@@ -29,6 +29,7 @@ from oneroof.walk import Walk
 # Pages at once where each row is looked up.
 PAGES = 512
 NOTES = 20_000
+ITEMS = 10_000
 
 
 @dataclass(slots=True)
@@ -92,7 +93,9 @@ class Reckoning:
     returned: Named = field(default_factory=Named)
     # Rows that have a candidate, of an earlier version: the last one failed and is an item, and the books do not say so
     # yet.
-    unapplied: int = 0
+    unapplied: Named = field(default_factory=Named)
+    # Rows that have a candidate of the very version that an item says to have failed.
+    contradicted: Named = field(default_factory=Named)
     duplicates: Named = field(default_factory=Named)
     retry: Named = field(default_factory=Named)
     dead_letter: Named = field(default_factory=Named)
@@ -128,8 +131,7 @@ def reckon(walk: Walk, source: Source, books: Books, frontier: Frontier, *, deep
     found.has_same_facts = there == accounted
     if not there.has_keys_of(accounted):
         _look_closer(walk, source, found, frontier, names=names)
-    ((items,),) = walk.rows(queries("proof")["items"], {"source": source.source_name})
-    found.unapplied = max(0, items - found.retry.count - found.dead_letter.count)
+    _items(walk, source, found, frontier, names=names)
     if found.unexplained > 0 and not source.key_is_unique:
         # Rows that share a key and resolve to one candidate are taken for one.
         found.duplicates.count += found.unexplained
@@ -224,6 +226,7 @@ def _rows_alone(
         "dead": found.dead_letter,
         "awaiting": found.awaiting,
         "omitted": found.omitted,
+        "resolved": found.omitted,
     }
     beyond, bounds = is_beyond(walk, source, frontier)
     hashed = row_hash(source)
@@ -233,6 +236,7 @@ def _rows_alone(
         hash=hashed,
         bucket=bucket(sql.SQL("r.h")),
         beyond=beyond,
+        xid=row_xid("s"),
         table=source.table,
         where=sql.SQL("{} AND NOT {} AND {} = ANY (%(buckets)s::bigint[])").format(
             TIDS, is_own(source), bucket(hashed)
@@ -240,10 +244,39 @@ def _rows_alone(
     )
     given = {"source": source.source_name, "buckets": buckets, "names": names, **bounds.parameters()}
     label = f"rows of {source.source_name} that stand alone"
-    for kind, number, count, fingerprint, some in walk.each(source.table, label, statement, given, pages=PAGES):
-        kinds[kind].add(count, some, most=names)
+    for kind, number, count, fingerprint, some, items in walk.each(source.table, label, statement, given, pages=PAGES):
+        kinds[kind].add(count, resolved(some, items) if kind == "resolved" else some, most=names)
         lone.add(number, count, fingerprint)
     return lone
+
+
+def resolved(names: list[str], items: list[int | None]) -> list[str]:
+    """Names of rows, with what helps where somebody has resolved the item of one that fails still."""
+    return [
+        name
+        if item is None
+        else f"{name} (item {item} was resolved, and the row is as it was: oneroof dlq replay {item})"
+        for name, item in zip(names, items, strict=True)
+    ]
+
+
+def _items(walk: Walk, source: Source, found: Reckoning, frontier: Frontier, *, names: int) -> None:
+    """Items of rows that have a candidate: it is of an earlier version, or the item says what is not so. An item of a
+    version that was followed by another one is over, and says nothing.
+    """
+    who = {"source": source.source_name}
+    looking = sql.SQL(queries("proof")["untold"]).format(rows=tail.item_rows(source))
+    items = [each for each in walk.rows(queries("proof")["items"], who) if could_be_key(source, each[1])]
+    for first in range(0, len(items), ITEMS):
+        some = items[first : first + ITEMS]
+        given = dict(zip(("items", "keys", "xids"), map(list, zip(*some, strict=True)), strict=True))
+        beyond = 2**62 if frontier.xid is None else frontier.xid
+        for item, candidate, is_applied in walk.rows(looking, {**who, **given, "frontier": beyond}):
+            if is_applied:
+                words = f"{candidate} (was applied, and item {item} says it failed: oneroof dlq resolve {item})"
+                found.contradicted.add(1, [words], most=names)
+            else:
+                found.unapplied.add(1, [candidate], most=names)
 
 
 def _candidates_alone(walk: Walk, source: Source, found: Reckoning, buckets: list[int], *, names: int) -> None:

@@ -8,14 +8,14 @@ what moves meanwhile is never mistaken for a difference. This module composes SQ
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import psycopg
 from psycopg import sql
 
-from oneroof import tail
+from oneroof import batch, tail
 from oneroof.batch import NO_RULESET
 from oneroof.columns import facts_hash, is_own, key_text, named
 from oneroof.db import Connection, queries
@@ -26,6 +26,8 @@ from oneroof.tail import SLOTS, TIDS, Bounds, tid
 # Each piece writes a row of ours for every bucket: there are some for every key that both sides are known to be apart
 # by, within limits.
 LEAST_BUCKETS, MOST_BUCKETS = 4_096, 65_536
+# How a row can fail to be accounted as it is.
+WRONG = ("missing", "drifted", "reborn", "duplicates", "noted")
 # Whether the row of a candidate is known to be gone, and nobody has seen it since.
 _BURIED = sql.SQL(
     """(coalesce(o.facts @> '{"state": {"gone": true}}' OR o.facts @> '{"state": {"vanished": true}}', false)
@@ -62,6 +64,16 @@ class Done:
 
     at: dict[str, Any] | None
     counts: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """A row of an item: what it is, of which version, and what is wrong with how it is accounted, if anything is."""
+
+    source_key: str
+    candidate_key: str
+    row_xid: int
+    wrong: str | None
 
 
 def buckets(members: int, *, apart: int, few: int) -> int:
@@ -177,6 +189,37 @@ def mend(
     }
     statement = sql.SQL(queries("audit")["mend"]).format(rows=tail.item_rows(source))
     return [(str(candidate), str(key)) for candidate, key in connection.execute(statement, given)]
+
+
+def put_right(connection: Connection, source: Source, rows: Sequence[tuple[str, str, str]]) -> dict[str, int]:
+    """Account for rows as they are: key, candidate key and what is wrong with each; how many of each kind. A row that
+    has a candidate of its own has no note; of several with one key the first has it.
+    """
+    what: dict[str, list[str]] = {kind: [] for kind in WRONG}
+    for key, _, kind in rows:
+        what[kind].append(key)
+    mend(connection, source, what["missing"] + what["drifted"], reason="audit_drift")
+    heirs = [candidate for _, candidate, kind in rows if kind == "reborn"]
+    mend(connection, source, what["reborn"], reason="source_row_reborn", heirs=heirs)
+    unnote(connection, source, what["noted"] + what["drifted"] + what["reborn"] + what["missing"])
+    doubtful = what["duplicates"] + what["reborn"] + what["missing"]
+    if doubtful:
+        for does in (batch.taking, batch.noting_duplicates):
+            statement = does(tail.item_rows(source)).as_bytes(None)
+            batch.put(connection, source, statement, {"keys": doubtful})
+    return {kind: len(keys) for kind, keys in what.items()}
+
+
+def put_aside(connection: Connection, source: Source, keys: list[str]) -> list[Aside]:
+    """The rows with these keys as they are, and what is wrong with how they are accounted."""
+    statement = sql.SQL(queries("retry")["aside"]).format(rows=tail.item_rows(source), buried=_BURIED)
+    return [Aside(*row) for row in connection.execute(statement, {"scope": source.source_name, "keys": keys})]
+
+
+def unnote(connection: Connection, source: Source, keys: list[str]) -> None:
+    """Forget that another row stands for these."""
+    if keys:
+        connection.execute(queries("audit")["unnote"], {"scope": source.source_name, "keys": keys})
 
 
 def lost(connection: Connection, source: Source, candidates: list[str], keys: list[str], *, frontier: int) -> list[str]:

@@ -105,9 +105,10 @@ def standing(connection: Connection, *, source: str, after: int, most: int) -> l
     return [Standing(*row) for row in connection.execute(queries("retry")["standing"], parameters)]
 
 
-def finish(connection: Connection, items: list[int]) -> None:
-    """These went well."""
-    connection.execute(queries("retry")["finish"], {"items": items})
+def finish(connection: Connection, items: list[int], *, resolution: str | None = None) -> int:
+    """These went well, or are over for a reason; how many were not before."""
+    given = {"items": items, "resolution": resolution}
+    return int(one(connection, queries("retry")["finish"], given)[0]) if items else 0
 
 
 def fail(connection: Connection, items: list[int], error: OneroofError) -> None:
@@ -146,7 +147,7 @@ def find(connection: Connection, item_id: int) -> Item:
 
 
 def replay(connection: Connection, items: list[int]) -> int:
-    """Give dead letters one more attempt; how many were."""
+    """Give dead letters, or what was resolved too early, one more attempt; how many were."""
     with transaction(connection, doing="replaying dead letters", role="oneroof_operator"):
         (woken,) = one(connection, queries("retry")["replay"], {"items": items})
     return int(woken)

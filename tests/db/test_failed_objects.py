@@ -103,14 +103,14 @@ def test_a_candidate_whose_row_becomes_poison_is_undecided_until_it_is_mended(
     admin: Connection, born: str, operator: Connection
 ) -> None:
     """Retry, then a dead letter, then mended and replayed: covered again. The books say so all the way."""
-    assert books(admin).rows.unapplied == 0
+    assert books(admin).rows.unapplied.count == 0
     undecided = books(admin).undecided
     patient(admin)
     poison(admin, born)
     judging.intake(admin, judging.births(admin))
-    assert (state(admin), books(admin).rows.unapplied, books(admin).undecided) == (COVERED, 1, undecided + 1)
+    assert (state(admin), books(admin).rows.unapplied.count, books(admin).undecided) == (COVERED, 1, undecided + 1)
     judging.judge(admin, judging.births(admin))
-    assert (state(admin), books(admin).rows.unapplied, books(admin).undecided) == (RETRY, 0, undecided + 1)
+    assert (state(admin), books(admin).rows.unapplied.count, books(admin).undecided) == (RETRY, 0, undecided + 1)
     assert (reasons(admin), books(admin).is_complete) == ({"retry": 1}, False)
 
     admin.execute("UPDATE governance_worker_policy SET attempts = 2")
@@ -175,7 +175,7 @@ def test_a_birth_that_failed_and_was_mended_is_over(admin: Connection, born: str
     assert reasons(admin) == {"dead_letter": 1}
     poison(admin, key, status="born")
     follow(admin)
-    assert (one(admin, ENDED), reasons(admin), books(admin).rows.unapplied) == (("done", "applied again"), {}, 0)
+    assert (one(admin, ENDED), reasons(admin), books(admin).rows.unapplied.count) == (("done", "applied again"), {}, 0)
     assert state(admin, "customer_records:X-2")[0] == state(admin)[0]
     assert born != key
 

@@ -73,7 +73,7 @@ LAYERS = (
         "oneroof.telling",
         "oneroof.window",
     },
-    {"oneroof.asking", "oneroof.doubt", "oneroof.retries", "oneroof.recount", "oneroof.sums"},
+    {"oneroof.asking", "oneroof.doubt", "oneroof.reprieve", "oneroof.retries", "oneroof.recount", "oneroof.sums"},
     {"oneroof.ahead", "oneroof.reckoning"},
     {"oneroof.workers", "oneroof.deriving"},
     {"oneroof.executor"},

@@ -12,6 +12,7 @@ from oneroof.supervisor import worker_names
 
 app = typer.Typer(help="Items that failed: they wait, die after the last attempt, and stay.", no_args_is_help=True)
 STATES = ("waiting", "dead", "done", "resolved")
+REPLAYED = ("dead", "resolved")
 MOST = 500
 ITEMS = typer.Argument(None, metavar="[ID]...", help="Items, as `oneroof dlq list` numbers them.")
 WORKER = typer.Option(None, help="Only of this worker.")
@@ -61,7 +62,9 @@ def replay(
     everything: bool = typer.Option(False, "--all", help="All dead letters."),
     dry_run: bool = typer.Option(False, "--dry-run", help="Say which it would be, and do nothing."),
 ) -> None:
-    """Give dead letters one more attempt, which a running worker makes at once."""
+    """Give dead letters one more attempt, which a running worker makes at once. An item that was resolved too early is
+    replayed by its number.
+    """
     session: Session = ctx.obj
     connection = session.connect_installed()
     if items and (worker or source or error or everything):
@@ -73,7 +76,7 @@ def replay(
             connection, states=["dead"], worker=_worker(worker), source=source, error=error, most=None
         )
     else:
-        chosen = [item for item in (retry.find(connection, each) for each in items) if item.state == "dead"]
+        chosen = [item for item in (retry.find(connection, each) for each in items) if item.state in REPLAYED]
     woken = 0 if dry_run else retry.replay(connection, [item.item_id for item in chosen])
     document = {"items": [item.item_id for item in chosen], "replayed": woken, "dry_run": dry_run}
     said = f"would replay {len(chosen)}" if dry_run else f"{woken} dead letters get one more attempt"

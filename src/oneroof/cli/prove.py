@@ -117,9 +117,9 @@ def show(paper: Console, found: Certificate) -> None:
         parts = [f"{scope[what]:,} {words}" for what, words in told.items() if scope[what]]
         if parts:
             paper.print(Text(printable(f"{name}: {', '.join(parts)}")))
-        for what in ("vanished", "returned"):
-            if scope[f"{what}_names"]:
-                paper.print(Text(printable(f"  {what}: {', '.join(scope[f'{what}_names'])}")))
+        for what, words in told.items():
+            if names := scope.get(f"{what}_names"):
+                paper.print(Text(printable(f"  {words}: {', '.join(names)}")))
     for obligation, words in SAYS.items():
         _show_obligation(paper, found, obligation, words)
     for caveat in found["caveats"]:

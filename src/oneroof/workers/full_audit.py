@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from oneroof import batch, cursor, doubt, events, facts, reconcile, retries, tail
+from oneroof import batch, cursor, doubt, events, facts, reconcile, reprieve, retries
 from oneroof.batch import Statements
 from oneroof.columns import EPOCH
 from oneroof.cursor import Cursor
@@ -47,6 +47,7 @@ VANISH_LEAST = 100
 INTAKE = "gov_handoff_intake"
 STEPS = (
     "notes",
+    "items",
     "judgements",
     "rows",
     "candidates",
@@ -68,6 +69,7 @@ COUNTS = {
     "duplicates": "duplicates",
     "noted": "notes_removed",
     "failed": "failed",
+    "ended": "items_ended",
     "succeeded": "succeeded",
     "vanished": "vanished",
     "retired": "retired",
@@ -197,6 +199,7 @@ class FullAudit:
     def _step(self, name: str) -> Callable[[dict[str, Any]], Done]:
         steps: dict[str, Callable[[dict[str, Any]], Done]] = {
             "notes": self._notes,
+            "items": self._items,
             "judgements": self._judgements,
             "rows": self._rows,
             "candidates": self._candidates,
@@ -221,6 +224,10 @@ class FullAudit:
         if left:
             reconcile.take_away(self.connection, self.source, left)
         return Done(self._behind(keys), {"noted": torn})
+
+    def _items(self, at: dict[str, Any]) -> Done:
+        """Items whose rows can be applied, or are gone, are over."""
+        return reprieve.look(self.connection, self.source, at, frontier=self._frontier)
 
     def _judgements(self, at: dict[str, Any]) -> Done:
         """Sets of facts that are not what their hash says are learned anew, and what was judged of the others is judged
@@ -301,20 +308,7 @@ class FullAudit:
         finding = self._statements.get("found", compose=lambda: reconcile.found(self.source))
         given = self._suspects(at, **piece.given, batch=self.batch)
         rows = self.connection.execute(finding, given).fetchall()
-        what: dict[str, list[str]] = {name: [] for name in ("missing", "drifted", "reborn", "duplicates", "noted")}
-        for key, _, kind in rows:
-            what[kind].append(key)
-        reconcile.mend(self.connection, self.source, what["missing"] + what["drifted"], reason="audit_drift")
-        heirs = [candidate for _, candidate, kind in rows if kind == "reborn"]
-        reconcile.mend(self.connection, self.source, what["reborn"], reason="source_row_reborn", heirs=heirs)
-        # A row that has a candidate of its own has no note; of several with one key the first has it.
-        self._unnote(what["noted"] + what["drifted"] + what["reborn"] + what["missing"])
-        doubtful = what["duplicates"] + what["reborn"] + what["missing"]
-        if doubtful:
-            for does in (batch.taking, batch.noting_duplicates):
-                statement = does(tail.item_rows(self.source)).as_bytes(None)
-                batch.put(self.connection, self.source, statement, {"keys": doubtful})
-        counts = {name: len(keys) for name, keys in what.items()}
+        counts = reconcile.put_right(self.connection, self.source, rows)
         again = len(rows) == self.batch
         return Done({"tid": piece.first} if again else piece.then(), counts)
 
@@ -332,7 +326,7 @@ class FullAudit:
         mended = reconcile.mend(
             self.connection, self.source, list(heirs.values()), reason="audit_successor", heirs=list(heirs)
         )
-        self._unnote([key for _, key in mended])
+        reconcile.unnote(self.connection, self.source, [key for _, key in mended])
         left = sorted(set(lost).difference(candidate for candidate, _ in mended))
         vanished = self._count("lose", lost=left) if left else 0
         return Done(through, {"succeeded": len(mended), "vanished": vanished})
@@ -385,10 +379,6 @@ class FullAudit:
         drifted = one(self.connection, queries("audit")["drifted"], self._given())[0]
         horizon = str(self._frontier % EPOCH)
         return self._given(drifted=drifted, mask=at.get("buckets", 1) - 1, horizon=horizon, **given)
-
-    def _unnote(self, keys: list[str]) -> None:
-        if keys:
-            self._execute("unnote", self._given(keys=keys))
 
     def _execute(self, what: str, given: dict[str, Any]) -> Any:
         return self.connection.execute(queries("audit")[what], given)

@@ -95,21 +95,26 @@ WHERE c.source_name = %(source)s AND c.ctid >= %(first)s::tid AND c.ctid < %(las
 -- Rows of a range of pages, in some buckets, that have no candidate of their own, by what accounts for them. Looked up row by
 -- row, by indexes.
 WITH row AS MATERIALIZED (
-  SELECT {key} AS source_key, {candidate} AS candidate_key, {hash} AS h, {beyond} AS is_beyond FROM {table} AS s WHERE {where}
+  SELECT {key} AS source_key, {candidate} AS candidate_key, {hash} AS h, {beyond} AS is_beyond, {xid} AS row_xid FROM {table} AS s WHERE {where}
 ), held AS MATERIALIZED (
   SELECT w.*, (SELECT (c.source_name, c.source_key) = (%(source)s, w.source_key)
                FROM public.governance_candidate_state AS c WHERE c.candidate_key = w.candidate_key) AS is_mine
   FROM row AS w
 ), told AS MATERIALIZED (
-  SELECT h.candidate_key, h.h, coalesce(
-      (SELECT i.state FROM public.governance_retry AS i
-       WHERE i.key_mark = public.gov_key_mark(h.source_key) AND i.source_key = h.source_key AND i.state IN ('waiting', 'dead')
-         AND split_part(i.source_name, '#', 1) = %(source)s
-       ORDER BY i.row_xid DESC LIMIT 1),
-      CASE WHEN h.is_mine = false THEN 'duplicate' WHEN h.is_beyond THEN 'awaiting' ELSE 'omitted' END) AS kind
-  FROM held AS h WHERE h.is_mine IS NOT TRUE
+  SELECT h.candidate_key, h.h, i.item_id,
+         CASE WHEN i.state IN ('waiting', 'dead') THEN i.state WHEN h.is_mine = false THEN 'duplicate' WHEN h.is_beyond THEN 'awaiting'
+              WHEN i.state = 'resolved' THEN 'resolved' ELSE 'omitted' END AS kind
+  FROM held AS h
+  -- An item speaks of one version; of one that is not yet due an older one does.
+  LEFT JOIN LATERAL (
+    SELECT t.item_id, t.state FROM public.governance_retry AS t
+    WHERE t.key_mark = public.gov_key_mark(h.source_key) AND t.source_key = h.source_key AND (t.row_xid = h.row_xid OR h.is_beyond)
+      AND t.state <> 'done' AND split_part(t.source_name, '#', 1) = %(source)s
+    ORDER BY t.state = 'resolved', t.row_xid DESC LIMIT 1) AS i ON true
+  WHERE h.is_mine IS NOT TRUE
 )
-SELECT r.kind, {bucket}::int, count(*), sum(r.h), (array_agg(left(r.candidate_key, 500) ORDER BY r.candidate_key COLLATE "C"))[1:%(names)s]
+SELECT r.kind, {bucket}::int, count(*), sum(r.h), (array_agg(left(r.candidate_key, 500) ORDER BY r.candidate_key COLLATE "C"))[1:%(names)s],
+       (array_agg(r.item_id ORDER BY r.candidate_key COLLATE "C"))[1:%(names)s]
 FROM told AS r GROUP BY 1, 2
 
 -- notes --
@@ -138,8 +143,13 @@ WHERE c.candidate_key = ANY (%(keys)s::text[]) AND c.source_name = %(source)s
 
 -- changed --
 -- Rows of a range of pages whose candidate was made of other facts, although it is not news and is not waiting to be tried again.
-SELECT count(*), (array_agg(r.candidate_key ORDER BY r.candidate_key COLLATE "C"))[1:%(names)s]
-FROM (SELECT {key} AS source_key, {candidate} AS candidate_key, {facts} AS facts_hash, {group} AS group_key, {grain} AS grain
+SELECT count(*), (array_agg(r.candidate_key ORDER BY r.candidate_key COLLATE "C"))[1:%(names)s],
+       -- By which item, if somebody has resolved it.
+       (array_agg((SELECT i.item_id FROM public.governance_retry AS i
+                   WHERE i.key_mark = public.gov_key_mark(r.source_key) AND i.source_key = r.source_key AND i.row_xid = r.row_xid
+                     AND i.state = 'resolved' AND split_part(i.source_name, '#', 1) = %(source)s LIMIT 1)
+                  ORDER BY r.candidate_key COLLATE "C"))[1:%(names)s]
+FROM (SELECT {key} AS source_key, {candidate} AS candidate_key, {facts} AS facts_hash, {group} AS group_key, {grain} AS grain, {xid} AS row_xid
       FROM {table} AS s WHERE {where}) AS r
 WHERE (SELECT (c.facts_hash, c.group_key, c.grain) IS DISTINCT FROM (r.facts_hash, r.group_key, r.grain)
        FROM public.governance_candidate_state AS c
@@ -189,11 +199,21 @@ SELECT max(p.candidate_key), count(*),
 FROM evaluated AS e JOIN picked AS p ON p.candidate_key = e.candidate_key
 
 -- items --
--- Rows of a source of which a version failed and is not settled, but for those whose candidate is undecided for that.
-SELECT count(DISTINCT t.key_mark) FROM public.governance_retry AS t
+-- Items of a source that are not over, but for those whose candidate is undecided for that.
+SELECT t.item_id, t.source_key, t.row_xid FROM public.governance_retry AS t
 WHERE t.state IN ('waiting', 'dead') AND split_part(t.source_name, '#', 1) = %(source)s
   AND NOT EXISTS (SELECT FROM public.governance_candidate_state AS c
                   WHERE c.candidate_key = t.candidate_key AND c.source_name = %(source)s AND c.undecided_reason IN ('retry', 'dead_letter'))
+
+-- untold --
+-- Of these items those whose row is the version that failed, or one that is not yet due, and has a candidate: whether that is of this
+-- very version.
+SELECT DISTINCT ON (r.candidate_key) i.item_id, r.candidate_key, c.source_version = r.source_version
+FROM unnest(%(items)s::bigint[], %(keys)s::text[], %(xids)s::bigint[]) AS i (item_id, source_key, row_xid)
+JOIN ({rows}) AS r ON r.source_key = i.source_key
+JOIN public.governance_candidate_state AS c ON c.candidate_key = r.candidate_key AND c.source_name = %(source)s AND c.source_key = r.source_key
+WHERE r.row_xid = i.row_xid OR r.row_xid >= %(frontier)s
+ORDER BY r.candidate_key, i.row_xid DESC
 
 -- classes --
 -- Classes of which something else is known now than what their members were judged by.

@@ -24,8 +24,22 @@ WITH over AS MATERIALIZED (
 SELECT CASE WHEN EXISTS (SELECT FROM over)
             THEN public.gov_retry_end(ARRAY(SELECT o.item_id FROM over AS o), 'done'::text, 'applied again'::text) ELSE 0 END
 
+-- aside --
+-- Rows of items as they are, and what is wrong with how they are accounted, if anything is.
+SELECT r.source_key, r.candidate_key, r.row_xid,
+       CASE WHEN c.candidate_key IS NULL THEN 'missing' WHEN {buried} THEN 'reborn'
+            WHEN (c.source_name, c.source_key) <> (%(scope)s::text, r.source_key)
+            THEN CASE WHEN d.candidate_key IS DISTINCT FROM r.candidate_key THEN 'duplicates' END
+            WHEN (c.facts_hash, c.group_key, c.grain) <> (r.facts_hash, r.group_key, r.grain) THEN 'drifted'
+            WHEN d.source_key IS NOT NULL THEN 'noted' END
+FROM ({rows}) AS r
+LEFT JOIN LATERAL (SELECT k.* FROM public.governance_candidate_state AS k WHERE k.candidate_key = r.candidate_key LIMIT 1) AS c ON true
+LEFT JOIN public.governance_object AS o ON o.candidate_key = c.candidate_key
+LEFT JOIN public.governance_duplicate AS d ON d.source_name = %(scope)s AND d.source_key = r.source_key
+WHERE NOT r.own
+
 -- finish --
-SELECT public.gov_retry_end(%(items)s::bigint[], 'done'::text, NULL::text)
+SELECT public.gov_retry_end(%(items)s::bigint[], 'done'::text, %(resolution)s::text)
 
 -- know --
 SELECT public.gov_retry_know(%(scope)s::text, array_agg(r.source_key), array_agg(r.candidate_key)) FROM ({rows}) AS r WHERE NOT r.own
