@@ -246,7 +246,8 @@ def _prove(
     ]
     if deep and source is not None:
         wrong = deriving.derive(walk, source, frontier, has_same_facts=found.has_same_facts, names=names)
-        scope.obligations.append(Obligation(DERIVATION, wrong.count, wrong.names))
+        lasting = [f"{key} (would go stale too late)" for key in books.lasting_names]
+        scope.obligations.append(Obligation(DERIVATION, wrong.count + books.lasting, [*lasting, *wrong.names]))
     return scope
 
 

@@ -496,3 +496,31 @@ def test_the_views_say_what_the_proof_says(admin: Connection) -> None:
     assert (covered, undecided) == (found.terms["governed"]["covered"], found.terms["governed"]["undecided"])
     groups: dict[str, int] = dict(admin.execute("SELECT group_key, total FROM v_governance_group").fetchall())
     assert groups == {"src/born": 100, "src/grown": 200}
+
+
+@pytest.mark.usefixtures("tailed")
+@pytest.mark.parametrize("how", ["NULL", "'infinity'", "scan_time + interval '90 days 1 second'"])
+@pytest.mark.parametrize("own", [False, True])
+def test_a_verdict_that_would_go_stale_too_late_is_named(
+    admin: Connection, tailed: Source, how: str, own: bool
+) -> None:
+    """Nobody would look at it again in time; one that goes stale earlier than it has to does no harm."""
+    admin.execute("UPDATE governance_rule SET stale_after = '90 days' WHERE rule_kind = 'verdict'")
+    admin.execute("UPDATE governance_ruleset_rule SET stale_after = '90 days' WHERE rule_kind = 'verdict'")
+    admin.execute("UPDATE governance_fact_set SET is_dirty = true")
+    if own:
+        admin.execute("INSERT INTO governance_object (candidate_key, facts) VALUES ('src:code 7', '{\"owners\": {}}')")
+    judging.judge(admin, tailed)
+    assert one(admin, "SELECT count(stale_after) FROM governance_candidate_state") == (ROWS,)
+    assert broken(prove(admin, deep=True)) == {}
+    behind(
+        admin,
+        "UPDATE governance_candidate_state SET stale_after = stale_after - interval '1 day' WHERE source_key = '8'",
+    )
+    assert broken(prove(admin, deep=True)) == {}
+    behind(admin, f"UPDATE governance_candidate_state SET stale_after = {how} WHERE source_key = '7'")
+    found = broken(prove(admin, deep=True))
+    assert (list(found), [name.split(" (")[0] for name in found["derivation"]]) == (["derivation"], ["src:code 7"])
+    judging.audit(admin, tailed)
+    judging.judge(admin, tailed)
+    assert broken(prove(admin, deep=True)) == {}
