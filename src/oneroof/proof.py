@@ -223,9 +223,9 @@ def _prove(
     names: int,
 ) -> Scope:
     if source is None:
-        # Nothing is there to compare with: its candidates are the audit's to decide about.
-        found = Reckoning(candidates=books.all.members)
-        found.vanished.count = books.all.members
+        # Nothing is there to compare with. Its objects are gone with it, or were kept as they are.
+        found = Reckoning(candidates=books.all.members, tombstones=books.buried.members)
+        found.vanished.count = books.all.members - books.buried.members
     else:
         found = reckon(walk, source, books, frontier, deep=deep, names=names)
     terms: dict[str, dict[str, int]] = {grain: defaultdict(int) for grain in GRAINS}
@@ -308,10 +308,12 @@ def _caveats(connection: Connection, known: dict[str, Source], scopes: list[Scop
     ]
     for scope in scopes:
         source = known.get(scope.name)
-        if source is None:
+        if source is None and scope.rows.vanished.count:
             found.append(
                 f"{scope.name}: no table is registered for it, so that its candidates cannot be compared with rows"
             )
+        elif source is None:
+            found.append(f"{scope.name}: its source was removed, and what it had is kept as tombstones")
         elif scope.frontier is None:
             found.append(f"{scope.name}: its first sweep has not ended, so that nothing is excused as not yet due")
         elif not source.key_is_unique:

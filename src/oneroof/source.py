@@ -153,6 +153,7 @@ def add(
         for role in _READERS:
             connection.execute(sql.SQL("GRANT SELECT ON {} TO {}").format(wanted.table, sql.Identifier(role)))
         connection.execute("SET LOCAL ROLE oneroof_owner")
+        connection.execute(queries("source")["take_back"], {"name": wanted.source_name})
         connection.execute(
             queries("source")["add"],
             {
@@ -191,9 +192,15 @@ def _regclass(connection: Connection, source: Source) -> str:
         return str(one(connection, queries("source")["regclass"], {"table": name})[0])
 
 
-def remove(connection: Connection, name: str) -> Source | None:
-    """Forget a source and how far its workers were; its candidates stay as they are, which a proof tells. None if
-    its table was gone before.
+def let_go(connection: Connection, name: str) -> None:
+    """What is left of a source that was removed before is to be retired as well."""
+    with transaction(connection, doing=f"letting the objects of {name} go", role="oneroof_owner"):
+        connection.execute(queries("source")["let_go"], {"name": name, "keep": False, "with_objects": True})
+
+
+def remove(connection: Connection, name: str, *, keep: bool = False) -> Source | None:
+    """Forget a source and how far its workers were. Its objects are to be retired (`removal`), unless they are kept as
+    they are, which a proof tells. None if its table was gone before.
     """
     source = None if name in lost(connection) else find(connection, name)
     with transaction(connection, doing=f"removing the source {name}"):
@@ -211,6 +218,8 @@ def remove(connection: Connection, name: str) -> Source | None:
             "remove",
         ):
             connection.execute(queries("source")[statement], {"name": name})
+        has_objects = source is None or source.source_kind == INVENTORY
+        connection.execute(queries("source")["let_go"], {"name": name, "keep": keep, "with_objects": has_objects})
     return source
 
 

@@ -118,7 +118,7 @@ class Supervisor:
         connection = self.dial()
         try:
             watch.watch(connection)
-            while not self.stop.is_set() and watch.promote(connection):
+            while not self.stop.is_set() and watch.promote(connection) + watch.retire(connection):
                 pass
             self.untold = handoff.count_untold(connection)
         finally:

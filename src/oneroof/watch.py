@@ -4,7 +4,8 @@ A worker that holds a lease and no longer ticks is a `cursor_silent_gap`, one wh
 candidates that wait too long for their verdict are a `scan_lag`, and verdicts that nobody renews a `stale_verdict`. All
 of them close by themselves when it is no longer so, as do conflicts that ended, storms that are over and dead letters
 that were dealt with. Of the intake the same is said in the words of the handoff (doc 32 §8), with a signal when it
-begins. What was held and may be emitted now is emitted, and the intake's heartbeat with it. Any running supervisor does
+begins. What was held and may be emitted now is emitted, and the intake's heartbeat with it; objects of a source that
+was removed are retired, if whoever removed it did not come to an end. Any running supervisor does
 this every few seconds, `oneroof watch --once` for a scheduler; any number at once do no harm.
 """
 
@@ -12,12 +13,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from oneroof import events, findings
+from oneroof import events, findings, removal
 from oneroof.db import Connection, one, queries, transaction
 from oneroof.events import Event
 
 INTERVAL = 5.0
-# How many batches of held events to emit in one look.
+# How many batches of held events to emit, and of objects to retire, in one look.
 BATCHES = 4
 
 
@@ -29,6 +30,7 @@ class Seen:
     cleared: list[str]
     open: int
     promoted: int = 0
+    retired: int = 0
 
 
 def watch(connection: Connection) -> Seen:
@@ -45,7 +47,19 @@ def watch(connection: Connection) -> Seen:
         cleared=[key for key, is_wanted in changed if not is_wanted],
         open=open_now,
         promoted=promote(connection),
+        retired=retire(connection),
     )
+
+
+def retire(connection: Connection) -> int:
+    """Retire some objects of sources that were removed; how many."""
+    retired = 0
+    for _ in range(BATCHES):
+        buried = removal.go_on(connection)
+        if buried is None:
+            break
+        retired += buried
+    return retired
 
 
 def promote(connection: Connection) -> int:

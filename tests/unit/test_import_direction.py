@@ -37,6 +37,7 @@ LAYERS = (
         "oneroof.gates",
         "oneroof.kinds",
         "oneroof.people",
+        "oneroof.removal",
         "oneroof.rules",
         "oneroof.source",
         "oneroof.vanishing",

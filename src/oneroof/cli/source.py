@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import typer
 
-from oneroof import catalog, kinds
+from oneroof import catalog, kinds, removal
 from oneroof import source as sources
 from oneroof.cli.session import Session, table
-from oneroof.errors import Usage
+from oneroof.errors import Refused, Usage
 from oneroof.kinds import Kind
 from oneroof.source import Source
 
@@ -122,11 +124,43 @@ def trust(
 
 
 @app.command()
-def remove(ctx: typer.Context, name: str = NAME) -> None:
-    """Stop tailing a table. Its candidates stay as they are, and every proof tells of them."""
+def remove(
+    ctx: typer.Context,
+    name: str = NAME,
+    keep: bool = typer.Option(False, "--keep", help="Leave its objects as they are; every proof tells of them."),
+    yes: bool = typer.Option(False, "--yes", help=f"Also if {removal.MANY} objects or more are retired."),
+    dry_run: bool = typer.Option(False, "--dry-run", help="Say how many objects there are, and do nothing."),
+) -> None:
+    """Stop tailing a table. The objects of an inventory are retired, and kept as tombstones.
+
+    They are retired some at a time. If this is broken off, a running worker or the same command once more goes on.
+    """
     session: Session = ctx.obj
-    removed = sources.remove(session.connect_installed(), name) or {"source_name": name}
-    session.emit(removed, lambda out: out.print(f"{name} is no longer a source"))
+    connection = session.connect_installed()
+    was_removed = removal.is_kept(connection, name)
+    known = None if was_removed or name in sources.lost(connection) else sources.find(connection, name)
+    objects = removal.count(connection, name) if known is None or known.source_kind == sources.INVENTORY else 0
+    document = {**({"source_name": name} if known is None else asdict(known)), "objects": objects, "dry_run": dry_run}
+    if dry_run:
+        said = f"{name} has {objects:,} objects, which would be {'kept as they are' if keep else 'retired'}"
+        session.emit({**document, "retired": 0}, lambda out: out.print(said))
+        return
+    if objects >= removal.MANY and not (keep or yes):
+        raise Refused(
+            f"{name} has {objects:,} objects, which would be retired",
+            hint=f"oneroof source remove {name} --yes; --keep leaves them as they are",
+        )
+    if not was_removed:
+        sources.remove(connection, name, keep=keep)
+    elif not keep:
+        sources.let_go(connection, name)
+    retired = 0
+    with session.meter("retiring") as meter:
+        while not keep and (buried := removal.bury(connection, name)) is not None:
+            retired += buried
+            meter(f"objects of {name}", retired, max(retired, objects))
+    ending = f": {retired:,} objects are retired" if retired else f": {objects:,} objects are kept" if keep else ""
+    session.emit({**document, "retired": retired}, lambda out: out.print(f"{name} is no longer a source{ending}"))
 
 
 @mapping.command("list")

@@ -71,6 +71,7 @@ GRANT SELECT ON public.governance_person, public.governance_person_login, public
   public.governance_gate, public.governance_gate_opening TO oneroof_reader;
 GRANT SELECT ON public.governance_source, public.gov_worker_cursor, public.governance_open_row, public.governance_open_span,
   public.governance_candidate_state TO oneroof_reader, oneroof_worker;
+GRANT SELECT ON public.governance_source_removed TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_console;
 GRANT SELECT ON public.governance_source, public.gov_worker_cursor TO oneroof_operator, oneroof_approver, oneroof_console;
 GRANT SELECT ON public.governance_worker_policy, public.governance_finding_type, public.governance_finding,
   public.governance_retry TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_console;
@@ -167,6 +168,7 @@ GRANT EXECUTE ON FUNCTION public.gov_worker_pause(text, boolean), public.gov_pol
 GRANT EXECUTE ON FUNCTION public.gov_oldest_transaction(interval) TO oneroof_worker;
 GRANT EXECUTE ON FUNCTION public.gov_key_mark(text), public.gov_expiry_holds(timestamptz, timestamptz, interval),
   public.gov_expiry_keep(timestamptz, timestamptz, interval) TO oneroof_reader, oneroof_worker, oneroof_operator;
+GRANT EXECUTE ON FUNCTION public.gov_source_bury(text, bigint) TO oneroof_worker;
 GRANT EXECUTE ON FUNCTION public.gov_retry_stage(text, text, text, text, bigint, text, text),
   public.gov_retry_fail(bigint[], text, text), public.gov_retry_end(bigint[], text, text),
   public.gov_retry_know(text, text[], text[]) TO oneroof_worker;

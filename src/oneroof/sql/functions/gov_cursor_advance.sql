@@ -21,6 +21,10 @@ BEGIN
         'snapshot_ref', (SELECT max(s.snapshot_ref) FROM public.governance_snapshot AS s WHERE s.source_name = split_part(p_source, '#', 1))),
       metadata = c.metadata || jsonb_build_object('batches', coalesce((c.metadata ->> 'batches')::bigint, 0) + 1)
   WHERE c.worker_name = p_worker AND c.source_name = p_source;
+  -- Its source was removed while the batch was under way: what it has done is not kept.
+  IF NOT FOUND THEN
+    PERFORM public.gov_refuse(format('nobody follows %s any more', p_source)::text, NULL::text);
+  END IF;
   IF p_worker = 'gov_handoff_intake' AND p_written > 0 THEN
     PERFORM public.gov_handoff_audit(p_source, 'take'::text, p_seen, p_written);
   END IF;

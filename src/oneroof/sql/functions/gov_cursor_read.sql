@@ -23,6 +23,9 @@ BEGIN
            pg_snapshot_xmin(pg_current_snapshot())::text::bigint, pg_snapshot_xmax(pg_current_snapshot())::text::bigint
     FROM public.gov_worker_cursor AS c WHERE c.worker_name = p_worker AND c.source_name = p_source;
     EXIT WHEN FOUND;
+    IF EXISTS (SELECT FROM public.governance_source_removed AS g WHERE g.source_name = split_part(p_source, '#', 1)) THEN
+      PERFORM public.gov_refuse(format('the source %s was removed', p_source)::text, NULL::text);
+    END IF;
     INSERT INTO public.gov_worker_cursor (worker_name, source_name) VALUES (p_worker, p_source) ON CONFLICT DO NOTHING;
   END LOOP;
 END

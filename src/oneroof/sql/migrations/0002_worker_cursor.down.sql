@@ -7,4 +7,5 @@ DROP TABLE public.governance_candidate_state;
 DROP TABLE public.governance_open_span;
 DROP TABLE public.governance_open_row;
 DROP TABLE public.gov_worker_cursor;
+DROP TABLE public.governance_source_removed;
 DROP TABLE public.governance_source;

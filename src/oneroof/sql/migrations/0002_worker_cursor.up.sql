@@ -30,6 +30,21 @@ COMMENT ON COLUMN public.governance_source.births IS 'its rows are births: an ob
 COMMENT ON COLUMN public.governance_source.trusted_at IS 'since when its rows count: of others nothing is said until two people have vouched';
 COMMENT ON TABLE public.governance_source IS 'the tables that are tailed; adding a source is adding a row, never code';
 
+CREATE TABLE public.governance_source_removed (
+  source_name text PRIMARY KEY,
+  removed_at  timestamptz NOT NULL,
+  removed_by  name NOT NULL,
+  is_kept     boolean NOT NULL,
+  at_page     bigint DEFAULT 0,
+  found       bigint NOT NULL DEFAULT 0,
+  retired     bigint NOT NULL DEFAULT 0,
+  retired_at  timestamptz
+);
+COMMENT ON TABLE public.governance_source_removed IS 'sources that were removed, and how far their objects are retired';
+COMMENT ON COLUMN public.governance_source_removed.is_kept IS 'whoever removed it wanted its objects to stay as they are';
+COMMENT ON COLUMN public.governance_source_removed.at_page IS 'the page of the candidates where the pass stands; none when a whole pass has met no more of them';
+COMMENT ON COLUMN public.governance_source_removed.found IS 'how many this pass has met';
+
 CREATE TABLE public.gov_worker_cursor (
   worker_name       text NOT NULL,
   source_name       text NOT NULL,

@@ -88,3 +88,31 @@ DELETE FROM public.governance_register_row WHERE source_name = %(name)s
 
 -- remove --
 DELETE FROM public.governance_source WHERE source_name = %(name)s
+
+-- objects --
+-- How many objects a source has, by its books; those that are gone too.
+SELECT coalesce(sum(l.members), 0)::bigint FROM public.governance_ledger AS l WHERE l.source_name = %(name)s
+
+-- is_kept --
+SELECT NOT EXISTS (SELECT FROM public.governance_source AS s WHERE s.source_name = %(name)s)
+   AND EXISTS (SELECT FROM public.governance_ledger AS l WHERE l.source_name = %(name)s HAVING sum(l.members) > 0)
+   AND NOT EXISTS (SELECT FROM public.governance_source_removed AS r WHERE r.source_name = %(name)s AND r.retired_at IS NOT NULL)
+
+-- let_go --
+-- It was removed: from now on its objects are to be retired, unless they are kept or it had none.
+INSERT INTO public.governance_source_removed (source_name, removed_at, removed_by, is_kept, retired_at)
+VALUES (%(name)s, public.gov_now(), session_user, %(keep)s, CASE WHEN NOT %(with_objects)s THEN public.gov_now() END)
+ON CONFLICT (source_name) DO UPDATE
+SET removed_at = excluded.removed_at, removed_by = excluded.removed_by, is_kept = excluded.is_kept, at_page = 0, found = 0, retired = 0,
+    retired_at = excluded.retired_at
+
+-- take_back --
+DELETE FROM public.governance_source_removed WHERE source_name = %(name)s
+
+-- unburied --
+SELECT r.source_name FROM public.governance_source_removed AS r
+WHERE r.retired_at IS NULL AND NOT r.is_kept AND NOT EXISTS (SELECT FROM public.governance_source AS s WHERE s.source_name = r.source_name)
+ORDER BY r.removed_at LIMIT 1
+
+-- bury --
+SELECT b.buried, b.is_over FROM public.gov_source_bury(%(name)s::text, %(most)s::bigint) AS b

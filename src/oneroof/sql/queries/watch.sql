@@ -79,6 +79,8 @@ acts AS MATERIALIZED (
     WHEN o.issue_type IN ('cursor_source_error', 'cursor_watermark_regression')
       THEN EXISTS (SELECT FROM public.gov_worker_cursor AS c
                    WHERE c.worker_name || ':' || c.source_name = o.subject AND c.updated_at > o.last_seen_at)
+           OR EXISTS (SELECT FROM public.governance_source_removed AS g
+                      WHERE g.source_name = split_part(regexp_replace(o.subject, '^[^:]*:', ''), '#', 1))
     -- A storm that was absorbed may come again in a moment, unless nobody is at work.
     WHEN o.issue_type = 'group_invalidation_storm'
       THEN public.gov_handoff_share() <= p.storm_share
