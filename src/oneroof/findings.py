@@ -39,7 +39,7 @@ class Finding:
 
     @property
     def words(self) -> str:
-        """What it is about, and how many there are of it now, where they are counted: a title stays as it was."""
+        """What it is about, and how many there are of it, where they are counted."""
         counted = next(
             (self.details[name] for name in ("population", "count", "vanished") if name in self.details), None
         )

@@ -97,6 +97,23 @@ def test_a_closed_finding_opens_anew(worker: Connection) -> None:
     assert count_open(worker) == 1
 
 
+def test_a_title_says_what_was_found_last(worker: Connection) -> None:
+    """Opened anew or seen again with other details: a number in it is that of now."""
+    title = f"SELECT title FROM system_issues WHERE coalesce_key = '{KEY}'"
+
+    def found(many: int) -> None:
+        with transaction(worker, doing="finding", role="oneroof_worker"):
+            words = f"{many} dead letters"
+            raise_finding(worker, "cursor_dlq", subject=SUBJECT, title=words, details={"count": many})
+
+    found(3)
+    found(4)
+    assert one(worker, title) == ("4 dead letters",)
+    clear(worker)
+    found(2)
+    assert one(worker, title) == ("2 dead letters",)
+
+
 def test_what_the_hosts_own_people_did_counts(worker: Connection) -> None:
     """Resolved there, it is not open; still so, it is opened anew; their own word for open is left alone."""
     find(worker, dead=3)

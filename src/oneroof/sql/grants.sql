@@ -11,7 +11,7 @@ GRANT INSERT, UPDATE (lease_owner, last_tick_at, last_tick_status, ticks_total, 
   TO oneroof_owner;
 GRANT INSERT (issue_type, bucket, severity, status, title, entity_type, entity_code, owner_ref, coalesce_key, occurrence_count,
               reopen_count, business_logic_hash, violation_hash, source_system, details, first_seen_at, last_seen_at),
-  UPDATE (status, occurrence_count, reopen_count, details, last_seen_at, resolved_at) ON public.system_issues TO oneroof_owner;
+  UPDATE (status, title, occurrence_count, reopen_count, details, last_seen_at, resolved_at) ON public.system_issues TO oneroof_owner;
 GRANT INSERT, UPDATE (event_type_hint, capture_payload, processed_at, error_count, last_error) ON public.event_pending
   TO oneroof_owner;
 GRANT INSERT (snapshot_at, scope, metrics, delta_previous, notes) ON public.evolution_snapshots TO oneroof_owner;

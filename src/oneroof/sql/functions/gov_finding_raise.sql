@@ -42,11 +42,11 @@ BEGIN
   ELSIF found_issue.is_open AND found_issue.is_fresh THEN
     RETURN false;
   ELSIF found_issue.is_open THEN
-    UPDATE public.system_issues SET occurrence_count = occurrence_count + 1, last_seen_at = at, details = given WHERE id = known;
+    UPDATE public.system_issues SET occurrence_count = occurrence_count + 1, last_seen_at = at, title = p_title, details = given WHERE id = known;
   ELSE
     UPDATE public.system_issues
     SET status = 'open', resolved_at = NULL, reopen_count = reopen_count + 1, occurrence_count = occurrence_count + 1,
-        last_seen_at = at, details = given
+        last_seen_at = at, title = p_title, details = given
     WHERE id = known;
   END IF;
   UPDATE public.governance_finding SET issue_id = known, is_open = true, last_seen_at = at WHERE coalesce_key = key;

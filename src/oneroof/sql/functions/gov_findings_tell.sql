@@ -10,7 +10,7 @@ AS $$
     SELECT p.class, p.issue_type,
            CASE WHEN p.population = 0 THEN public.gov_finding_clear(p.issue_type, (p_source || ':' || p.class)::text)
                 ELSE public.gov_finding_raise(p.issue_type, (p_source || ':' || p.class)::text,
-                       -- How many there are changes, and a title does not.
+                       -- How many there are is in the details.
                        format('%s: %s', CASE p.class WHEN '' THEN p_source ELSE p.class END, t.description)::text,
                        jsonb_build_object('source', p_source, 'class', p.class, 'population', p.population, 'samples', p.samples)) END
     FROM picked AS p JOIN public.governance_finding_type AS t ON t.issue_type = p.issue_type
