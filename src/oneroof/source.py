@@ -22,6 +22,8 @@ CHANGELOG = "changelog"
 REGISTER = "register"
 # Tables of our own that are followed like the host's: who answers for what, what is excused, what is judged by.
 _OWN = {"governance_object_ownership", "governance_exception", "governance_ruleset"}
+# And those whose rows are governed objects themselves, if somebody wants it (`own`).
+_OWN_OBJECTS = {"governance_rule", "governance_gate", "governance_worker_policy", "governance_source"}
 _KEY_TYPES = {"smallint", "integer", "bigint", "uuid", "text", "character varying"}
 _TIMESTAMP_TYPES = {"timestamp with time zone", "timestamp without time zone", "date"}
 _NAME = 'a name as in SQL: births, app.births, "Odd Name"'
@@ -150,7 +152,9 @@ def add(
     for problem in _problems(wanted, shape):
         raise problem
     with transaction(connection, doing=f"adding the source {wanted.source_name}"):
-        for role in _READERS:
+        # Of our own tables the right people may read, and nobody else writes them.
+        is_own = shape.is_ours and wanted.source_name in _OWN_OBJECTS
+        for role in () if is_own else _READERS:
             connection.execute(sql.SQL("GRANT SELECT ON {} TO {}").format(wanted.table, sql.Identifier(role)))
         connection.execute("SET LOCAL ROLE oneroof_owner")
         connection.execute(queries("source")["take_back"], {"name": wanted.source_name})
@@ -169,6 +173,7 @@ def add(
                 "system": system,
                 "actor": actor,
                 "births": births,
+                "is_own": is_own,
             },
         )
     return find(connection, wanted.source_name)
@@ -204,7 +209,7 @@ def remove(connection: Connection, name: str, *, keep: bool = False) -> Source |
     """
     source = None if name in lost(connection) else find(connection, name)
     with transaction(connection, doing=f"removing the source {name}"):
-        if source is not None and name not in _OWN.union(table.name for table in substrate.tables()):
+        if source is not None and name not in (_OWN | _OWN_OBJECTS | {table.name for table in substrate.tables()}):
             for role in _READERS:
                 connection.execute(sql.SQL("REVOKE SELECT ON {} FROM {}").format(source.table, sql.Identifier(role)))
         connection.execute("SET LOCAL ROLE oneroof_owner")
@@ -256,7 +261,7 @@ def _problems(source: Source, shape: Shape) -> Iterator[Refused]:
     kinds = {"v": "a view", "m": "a materialized view", "f": "a foreign table", "S": "a sequence", "i": "an index"}
     if shape.schema_name in ("pg_catalog", "information_schema", "pg_toast"):
         yield Refused(f"{name} is a system table and cannot be tailed")
-    elif shape.is_ours and source.source_name not in _OWN:
+    elif shape.is_ours and source.source_name not in _OWN | _OWN_OBJECTS:
         yield Refused(f"{name} is oneroof's own and cannot be tailed")
     elif shape.kind not in ("r", "p"):
         what = kinds.get(shape.kind, "not a table")

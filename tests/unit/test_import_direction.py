@@ -52,6 +52,7 @@ LAYERS = (
         "oneroof.guard",
         "oneroof.inbox",
         "oneroof.matches",
+        "oneroof.own",
         "oneroof.watch",
     },
     {"oneroof.memory"},

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import typer
 
-from oneroof import catalog, kinds, removal
+from oneroof import catalog, kinds, own, removal
 from oneroof import source as sources
 from oneroof.cli.session import Session, table
 from oneroof.errors import Refused, Usage
@@ -52,6 +52,9 @@ def add(
     from_catalog: bool = typer.Option(
         False, "--catalog", help="Instead of a table: every registry that meta_catalog names and that is not tailed."
     ),
+    of_ours: bool = typer.Option(
+        False, "--own", help="Instead of a table: oneroof's own rules, gates, workers and sources."
+    ),
 ) -> None:
     """Tail one more table. Needs the right to grant SELECT on it; nothing in it is altered.
 
@@ -60,13 +63,17 @@ def add(
     An object that no source of births has is not born yet, and its verdict is deferred.
     """
     session: Session = ctx.obj
-    if from_catalog:
-        if table_name is not None or key is not None:
-            raise Usage("--catalog stands instead of a TABLE and its --key")
-        _add_registries(session)
+    if from_catalog or of_ours:
+        if table_name is not None or key is not None or (from_catalog and of_ours):
+            raise Usage("--catalog and --own stand instead of a TABLE and its --key")
+        if from_catalog:
+            _add_registries(session)
+        else:
+            ours = own.register(session.connect_installed())
+            _show(session, ours, ours)
         return
     if table_name is None or key is None:
-        raise Usage("a TABLE and its --key are needed, or --catalog")
+        raise Usage("a TABLE and its --key are needed, or --catalog, or --own")
     added = sources.add(
         session.connect_installed(),
         table_name,

@@ -71,6 +71,7 @@ GRANT SELECT ON public.governance_person, public.governance_person_login, public
   public.governance_gate, public.governance_gate_opening TO oneroof_reader;
 GRANT SELECT ON public.governance_source, public.gov_worker_cursor, public.governance_open_row, public.governance_open_span,
   public.governance_candidate_state TO oneroof_reader, oneroof_worker;
+GRANT SELECT ON public.governance_gate TO oneroof_worker;
 GRANT SELECT ON public.governance_source_removed TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_console;
 GRANT SELECT ON public.governance_source, public.gov_worker_cursor TO oneroof_operator, oneroof_approver, oneroof_console;
 GRANT SELECT ON public.governance_worker_policy, public.governance_finding_type, public.governance_finding,

@@ -55,16 +55,16 @@ WHERE c.oid = %(relation)s::oid
 -- add --
 INSERT INTO public.governance_source
   (source_name, relation, source_kind, timestamp_column, key_columns, ref_column, group_columns, fact_columns, class_column, system_column,
-   actor_column, births)
+   actor_column, births, trusted_at)
 VALUES (%(name)s, %(relation)s::oid::regclass, %(kind)s, %(timestamp)s, %(key)s, %(ref)s, %(group)s, %(facts)s, %(class)s, %(system)s,
-        %(actor)s, %(births)s)
+        %(actor)s, %(births)s, CASE WHEN %(is_own)s THEN public.gov_now() END)
 ON CONFLICT (source_name) DO UPDATE
 SET relation = excluded.relation, source_kind = excluded.source_kind, timestamp_column = excluded.timestamp_column,
     key_columns = excluded.key_columns, ref_column = excluded.ref_column, group_columns = excluded.group_columns,
     fact_columns = excluded.fact_columns, class_column = excluded.class_column, system_column = excluded.system_column,
     actor_column = excluded.actor_column, births = excluded.births,
     -- Who vouched for a table has not vouched for another one of its name.
-    trusted_at = CASE WHEN governance_source.relation = excluded.relation THEN governance_source.trusted_at END
+    trusted_at = CASE WHEN governance_source.relation = excluded.relation THEN coalesce(governance_source.trusted_at, excluded.trusted_at) END
 
 -- forget_cursors --
 DELETE FROM public.gov_worker_cursor WHERE source_name = %(name)s OR source_name LIKE %(name)s || '#%%'
