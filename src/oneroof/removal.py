@@ -1,6 +1,6 @@
-"""What becomes of the objects of a source that was removed: they are gone with it, and retired as tombstones, some at a
-time (doc 31 §7). Where it stands is in `governance_source_removed`: whoever removes, and whoever watches, goes on from
-there, so that a command that was killed leaves nothing half done for long.
+"""What becomes of the objects of a source that was removed, if that is wanted: they are gone with it, and retired as
+tombstones, some at a time (doc 31 §7). Where it stands is in `governance_source_removed`: whoever removes, and whoever
+watches, goes on from there, so that a command that was killed leaves nothing half done for long.
 """
 
 from __future__ import annotations
@@ -8,8 +8,6 @@ from __future__ import annotations
 from oneroof.db import Connection, one, queries, transaction
 
 BATCH = 5_000
-# So many objects are retired at once only if that is said: as many as the audit would ask about.
-MANY = 100
 
 
 def count(connection: Connection, name: str) -> int:
@@ -18,10 +16,10 @@ def count(connection: Connection, name: str) -> int:
         return int(one(connection, queries("source")["objects"], {"name": name})[0])
 
 
-def is_kept(connection: Connection, name: str) -> bool:
+def is_left(connection: Connection, name: str) -> bool:
     """Whether this was a source whose objects are not all retired: they were left as they are, or some are left."""
     with transaction(connection, doing=f"looking for what is left of {name}", read_only=True):
-        return bool(one(connection, queries("source")["is_kept"], {"name": name})[0])
+        return bool(one(connection, queries("source")["is_left"], {"name": name})[0])
 
 
 def go_on(connection: Connection, *, most: int = BATCH) -> int | None:

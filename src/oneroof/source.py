@@ -203,9 +203,9 @@ def let_go(connection: Connection, name: str) -> None:
         connection.execute(queries("source")["let_go"], {"name": name, "keep": False, "with_objects": True})
 
 
-def remove(connection: Connection, name: str, *, keep: bool = False) -> Source | None:
-    """Forget a source and how far its workers were. Its objects are to be retired (`removal`), unless they are kept as
-    they are, which a proof tells. None if its table was gone before.
+def remove(connection: Connection, name: str, *, retire: bool = False) -> Source | None:
+    """Forget a source and how far its workers were. Its objects are kept as they are, which a proof tells, or are to be
+    retired (`removal`). None if its table was gone before.
     """
     source = None if name in lost(connection) else find(connection, name)
     with transaction(connection, doing=f"removing the source {name}"):
@@ -224,7 +224,7 @@ def remove(connection: Connection, name: str, *, keep: bool = False) -> Source |
         ):
             connection.execute(queries("source")[statement], {"name": name})
         has_objects = source is None or source.source_kind == INVENTORY
-        connection.execute(queries("source")["let_go"], {"name": name, "keep": keep, "with_objects": has_objects})
+        connection.execute(queries("source")["let_go"], {"name": name, "keep": not retire, "with_objects": has_objects})
     return source
 
 

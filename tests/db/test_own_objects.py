@@ -89,7 +89,7 @@ def test_own_objects_are_removed_again(admin: Connection, running: str) -> None:
     rights = "SELECT relacl::text FROM pg_class WHERE relname = 'governance_gate'"
     acl = one(admin, rights)
     for name in NAMES:
-        assert command("source", "remove", name, dsn=running).code == 0
+        assert command("source", "remove", name, "--retire", dsn=running).code == 0
     assert one(admin, rights) == acl
     run(running)
     after = books(admin)

@@ -74,7 +74,7 @@ def test_the_objects_of_a_removed_source_are_retired(
     """With it go its findings; what its objects were is in their history, and the books are complete."""
     assert states(admin) == JUDGED
     assert findings(admin) != []
-    done = command("source", "remove", tailed.source_name, "--json", dsn=installed_database)
+    done = command("source", "remove", tailed.source_name, "--retire", "--json", dsn=installed_database)
     assert (done.code, done.json["objects"], done.json["retired"]) == (0, 60, 60)
     assert states(admin) == BURIED
     scope = books(admin)
@@ -90,29 +90,29 @@ def test_the_objects_of_a_removed_source_are_retired(
     assert last == ("retire",)
 
 
-def test_many_objects_are_retired_when_it_is_meant(admin: Connection, tailed: Source, installed_database: str) -> None:
-    """It says how many there are; a hundred and more want a word more. Or they are left as they are."""
-    fill(admin, 61, 120)
-    follow(admin, tailed)
-    asked = command("source", "remove", "src", dsn=installed_database)
-    assert (asked.code, "120 objects" in asked.err, "--yes" in asked.err) == (3, True, True)
-    dry = command("source", "remove", "src", "--dry-run", "--json", dsn=installed_database)
-    assert (dry.code, dry.json["objects"], dry.json["dry_run"]) == (0, 120, True)
+def test_objects_stay_as_they_are_until_somebody_retires_them(
+    admin: Connection, tailed: Source, installed_database: str
+) -> None:
+    """It says how many there are, and how to be rid of them; nobody is retired by a mistyped name."""
+    dry = command("source", "remove", "src", "--retire", "--dry-run", "--json", dsn=installed_database)
+    assert (dry.code, dry.json["objects"], dry.json["dry_run"]) == (0, 60, True)
     assert source.find(admin, "src").table == tailed.table
     before = states(admin)
-    kept = command("source", "remove", "src", "--keep", "--json", dsn=installed_database)
-    assert (kept.code, kept.json["retired"], states(admin)) == (0, 0, before)
-    assert books(admin).rows.vanished.count == 120
-    # Whoever thinks better of it.
-    done = command("source", "remove", "src", "--yes", "--json", dsn=installed_database)
-    assert (done.code, done.json["retired"]) == (0, 120)
+    kept = command("source", "remove", "src", dsn=installed_database)
+    assert (kept.code, "60 objects are kept" in kept.err, "--retire" in kept.err) == (0, True, True)
+    assert watch(admin).retired == 0
+    assert states(admin) == before
+    assert (books(admin).rows.vanished.count, books(admin).is_complete) == (60, False)
+    assert command("source", "remove", "src", dsn=installed_database).code == 3
+    done = command("source", "remove", "src", "--retire", "--json", dsn=installed_database)
+    assert (done.code, done.json["retired"]) == (0, 60)
     assert books(admin).is_complete
-    assert command("source", "remove", "src", "--yes", dsn=installed_database).code == 3
+    assert command("source", "remove", "src", "--retire", dsn=installed_database).code == 3
 
 
 def test_whoever_watches_finishes_what_a_killed_command_has_begun(admin: Connection, tailed: Source) -> None:
     """Between any two steps the books agree, and nothing is done twice."""
-    source.remove(admin, tailed.source_name)
+    source.remove(admin, tailed.source_name, retire=True)
     seen = 0
     while (done := removal.go_on(admin, most=7)) is not None:
         seen += done
@@ -123,7 +123,7 @@ def test_whoever_watches_finishes_what_a_killed_command_has_begun(admin: Connect
 
 
 def test_the_watch_goes_on_by_itself(admin: Connection, tailed: Source) -> None:
-    source.remove(admin, tailed.source_name)
+    source.remove(admin, tailed.source_name, retire=True)
     assert watch(admin).retired == 60
     assert states(admin) == BURIED
 
@@ -131,15 +131,15 @@ def test_the_watch_goes_on_by_itself(admin: Connection, tailed: Source) -> None:
 def test_a_second_call_finishes_what_the_first_has_begun(
     admin: Connection, tailed: Source, installed_database: str
 ) -> None:
-    source.remove(admin, tailed.source_name)
+    source.remove(admin, tailed.source_name, retire=True)
     removal.go_on(admin, most=7)
-    assert command("source", "remove", "src", "--json", dsn=installed_database).json["retired"] == 53
+    assert command("source", "remove", "src", "--retire", "--json", dsn=installed_database).json["retired"] == 53
     assert states(admin) == BURIED
 
 
 def test_what_is_added_again_comes_back_as_anything_that_was_gone(admin: Connection, tailed: Source) -> None:
     """The sweep alone brings nobody back; the audit does, and that it was gone stays known."""
-    source.remove(admin, tailed.source_name)
+    source.remove(admin, tailed.source_name, retire=True)
     watch(admin)
     again = source.add(admin, "src", key=["id"], timestamp="at", ref="code", group_by=["status"], births=True)
     admin.execute("UPDATE governance_source SET trusted_at = now() WHERE source_name = 'src'")
@@ -156,7 +156,7 @@ def test_what_is_added_again_comes_back_as_anything_that_was_gone(admin: Connect
 def test_a_source_that_is_added_again_before_all_are_retired_keeps_the_others(
     admin: Connection, tailed: Source
 ) -> None:
-    source.remove(admin, tailed.source_name)
+    source.remove(admin, tailed.source_name, retire=True)
     removal.go_on(admin, most=7)
     again = source.add(admin, "src", key=["id"], timestamp="at", ref="code", group_by=["status"], births=True)
     admin.execute("UPDATE governance_source SET trusted_at = now() WHERE source_name = 'src'")
@@ -180,7 +180,7 @@ def test_a_row_of_another_source_takes_the_object_over(admin: Connection, tailed
     other = source.find(admin, "others")
     inventory.sweep(admin, other, scope="others")
     assert one(admin, "SELECT count(*) FROM governance_duplicate WHERE source_name = 'others'") == (1,)
-    source.remove(admin, tailed.source_name)
+    source.remove(admin, tailed.source_name, retire=True)
     watch(admin)
     judging.intake(admin, other)
     judging.audit(admin, other)
@@ -198,7 +198,7 @@ def test_whoever_was_at_work_when_it_was_removed_keeps_nothing(admin: Connection
     worker = HandoffIntake(admin, tailed, inventory.claim(admin, inventory.INTAKE), at_once=True)
     worker.run_once()
     fill(admin, 71, 80)
-    source.remove(admin, tailed.source_name)
+    source.remove(admin, tailed.source_name, retire=True)
     admin.execute("GRANT SELECT ON src TO oneroof_worker")
     with pytest.raises(Refused):
         worker.run_once()
@@ -215,7 +215,7 @@ def test_a_worker_runs_on_while_a_source_is_removed(admin: Connection, tailed: S
     try:
         ticks = "SELECT count(*) FROM queue_heartbeat WHERE executor_name LIKE '%:src' AND lease_owner IS NOT NULL"
         eventually(lambda: one(admin, ticks)[0] >= 4, what="all workers")
-        assert command("source", "remove", tailed.source_name, dsn=installed_database).code == 0
+        assert command("source", "remove", tailed.source_name, "--retire", dsn=installed_database).code == 0
         eventually(lambda: not findings(admin) and one(admin, ticks)[0] == 0, what="all to leave")
         assert states(admin) == BURIED
         assert one(admin, "SELECT count(*) FROM gov_worker_cursor WHERE source_name = 'src'") == (0,)

@@ -9,7 +9,7 @@ import typer
 from oneroof import catalog, kinds, own, removal
 from oneroof import source as sources
 from oneroof.cli.session import Session, table
-from oneroof.errors import Refused, Usage
+from oneroof.errors import Usage
 from oneroof.kinds import Kind
 from oneroof.source import Source
 
@@ -134,39 +134,35 @@ def trust(
 def remove(
     ctx: typer.Context,
     name: str = NAME,
-    keep: bool = typer.Option(False, "--keep", help="Leave its objects as they are; every proof tells of them."),
-    yes: bool = typer.Option(False, "--yes", help=f"Also if {removal.MANY} objects or more are retired."),
+    retire: bool = typer.Option(False, "--retire", help="Retire its objects; they are kept as tombstones."),
     dry_run: bool = typer.Option(False, "--dry-run", help="Say how many objects there are, and do nothing."),
 ) -> None:
-    """Stop tailing a table. The objects of an inventory are retired, and kept as tombstones.
+    """Stop tailing a table. Its objects stay as they are, and every proof tells of them, until they are retired.
 
     They are retired some at a time. If this is broken off, a running worker or the same command once more goes on.
     """
     session: Session = ctx.obj
     connection = session.connect_installed()
-    was_removed = removal.is_kept(connection, name)
+    was_removed = retire and removal.is_left(connection, name)
     known = None if was_removed or name in sources.lost(connection) else sources.find(connection, name)
     objects = removal.count(connection, name) if known is None or known.source_kind == sources.INVENTORY else 0
     document = {**({"source_name": name} if known is None else asdict(known)), "objects": objects, "dry_run": dry_run}
     if dry_run:
-        said = f"{name} has {objects:,} objects, which would be {'kept as they are' if keep else 'retired'}"
+        said = f"{name} has {objects:,} objects, which would be {'retired' if retire else 'kept as they are'}"
         session.emit({**document, "retired": 0}, lambda out: out.print(said))
         return
-    if objects >= removal.MANY and not (keep or yes):
-        raise Refused(
-            f"{name} has {objects:,} objects, which would be retired",
-            hint=f"oneroof source remove {name} --yes; --keep leaves them as they are",
-        )
-    if not was_removed:
-        sources.remove(connection, name, keep=keep)
-    elif not keep:
+    if was_removed:
         sources.let_go(connection, name)
+    else:
+        sources.remove(connection, name, retire=retire)
     retired = 0
     with session.meter("retiring") as meter:
-        while not keep and (buried := removal.bury(connection, name)) is not None:
+        while retire and (buried := removal.bury(connection, name)) is not None:
             retired += buried
             meter(f"objects of {name}", retired, max(retired, objects))
-    ending = f": {retired:,} objects are retired" if retired else f": {objects:,} objects are kept" if keep else ""
+    if objects and not retire:
+        session.say(f"{objects:,} objects are kept as they are; oneroof source remove {name} --retire retires them")
+    ending = f": {retired:,} objects are retired" if retired else ""
     session.emit({**document, "retired": retired}, lambda out: out.print(f"{name} is no longer a source{ending}"))
 
 

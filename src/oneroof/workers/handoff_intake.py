@@ -48,7 +48,7 @@ BACKLOG_BATCHES = 10
 BUSY_PRUNE, PRUNE = 250, 5_000
 # How far behind the latest row the fast lane looks for what commits late; the rest is the frontier's.
 OVERLAP = "5 seconds"
-# Of what a batch wrote and of what is remembered the planner does not know how much it is when it makes its plan.
+# Of what a batch wrote, and of what is remembered, the planner does not know how much it is.
 COMPARING = "enable_nestloop enable_seqscan"
 T = TypeVar("T")
 
@@ -119,8 +119,7 @@ class HandoffIntake:
     def run_once(self) -> Step:
         """The newest rows, then a piece of the frontier's window if one is open, then what failed before and is due."""
         self._turn += 1
-        # While there is news a turn is short: the walk has every other one where it is held up, and to itself if the
-        # news is another's.
+        # While there is news a turn is short: the walk has every other one, if it is held up or the news is another's.
         is_free = not self.pressed or (self._turn % 2 == 0 and (self._is_held_up or not self.is_hot))
         self.has_news = False
         # Where nobody waits for the newest rows they come when the pieces that were found are applied.

@@ -93,7 +93,7 @@ DELETE FROM public.governance_source WHERE source_name = %(name)s
 -- How many objects a source has, by its books; those that are gone too.
 SELECT coalesce(sum(l.members), 0)::bigint FROM public.governance_ledger AS l WHERE l.source_name = %(name)s
 
--- is_kept --
+-- is_left --
 SELECT NOT EXISTS (SELECT FROM public.governance_source AS s WHERE s.source_name = %(name)s)
    AND EXISTS (SELECT FROM public.governance_ledger AS l WHERE l.source_name = %(name)s HAVING sum(l.members) > 0)
    AND NOT EXISTS (SELECT FROM public.governance_source_removed AS r WHERE r.source_name = %(name)s AND r.retired_at IS NOT NULL)

@@ -79,8 +79,10 @@ acts AS MATERIALIZED (
     WHEN o.issue_type IN ('cursor_source_error', 'cursor_watermark_regression')
       THEN EXISTS (SELECT FROM public.gov_worker_cursor AS c
                    WHERE c.worker_name || ':' || c.source_name = o.subject AND c.updated_at > o.last_seen_at)
+           -- Also of a range of the source, or of a part of its worker.
            OR EXISTS (SELECT FROM public.governance_source_removed AS g
-                      WHERE g.source_name = split_part(regexp_replace(o.subject, '^[^:]*:', ''), '#', 1))
+                      WHERE starts_with(regexp_replace(o.subject, '^[^:]*:', '') || '/', g.source_name || '/')
+                         OR starts_with(regexp_replace(o.subject, '^[^:]*:', ''), g.source_name || '#'))
     -- A storm that was absorbed may come again in a moment, unless nobody is at work.
     WHEN o.issue_type = 'group_invalidation_storm'
       THEN public.gov_handoff_share() <= p.storm_share
