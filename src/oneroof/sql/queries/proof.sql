@@ -33,14 +33,13 @@ NOT c.dirty AND NOT o.is_dirty AND (c.verdict, c.undecided_reason, c.input_quali
                                    IS DISTINCT FROM (o.verdict, o.undecided_reason, o.input_state)
 
 -- longest --
--- For how long the verdicts of a group hold, at most, and how many of them for ever: aggregates, and no more groups.
-, max(CASE WHEN isfinite(c.stale_after) AND isfinite(c.scan_time) THEN c.stale_after - c.scan_time END) AS longest,
-  count(*) FILTER (WHERE (isfinite(c.stale_after) AND isfinite(c.scan_time)) IS NOT TRUE) AS endless
+-- For how long the verdicts of a group hold, at most: one aggregate more, and no more groups. What holds for ever holds very long.
+, max(CASE WHEN isfinite(c.stale_after) AND isfinite(c.scan_time) THEN c.stale_after - c.scan_time ELSE interval '100000 years' END) AS longest
 
 -- by_time --
 -- Whether a group may hold one that holds longer than its facts allow. A month is taken for thirty days, so that it may well hold none.
 NOT c.dirty AND NOT f.is_dirty AND NOT f.is_spreading AND c.verdict = f.verdict AND f.stale_after IS NOT NULL
-  AND (c.endless > 0 OR c.longest > f.stale_after)
+  AND c.longest > f.stale_after
 
 -- holds_longer --
 -- Whether a candidate holds longer than what it was judged by allows; earlier is no harm.
