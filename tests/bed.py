@@ -12,7 +12,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -30,6 +29,7 @@ from oneroof.config import Settings
 from oneroof.db import Connection
 from oneroof.embedded import EmbeddedServer
 from oneroof.estate.build import build
+from process import Process, start
 
 ROWS = 2_000
 VOLATILE = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "shared_buffers": "128MB"}
@@ -147,32 +147,50 @@ class Ran:
         return json.loads(self.out)
 
 
-def command(*words: str, dsn: str | None = None, env: Mapping[str, str] | None = None, stdin: str | None = None) -> Ran:
-    """Run `oneroof` as a user does: a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-m", "oneroof", *words],
-        env=environment(dsn, env),
-        input=stdin,
-        stdin=subprocess.DEVNULL if stdin is None else None,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    return Ran(done.returncode, done.stdout, done.stderr)
+def command(
+    *words: str,
+    dsn: str | None = None,
+    env: Mapping[str, str] | None = None,
+    stdin: str | None = None,
+    fresh: bool = False,
+) -> Ran:
+    """Run `oneroof` as a user does: a process of its own. `fresh` has it loaded by an interpreter of its own too."""
+    with text_to_read(stdin) as given:
+        process = start(words, env=environment(dsn, env), stdin=given, fresh=fresh)
+    try:
+        out, err = process.communicate(timeout=240)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise
+    assert "Traceback" not in err, err
+    return Ran(process.wait(), out, err)
 
 
-def spawn(*words: str, dsn: str | None = None, env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
+def spawn(*words: str, dsn: str | None = None, env: Mapping[str, str] | None = None, fresh: bool = False) -> Process:
     """The same, left running."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "oneroof", *words],
-        env=environment(dsn, env),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    with text_to_read(None) as nothing:
+        return start(words, env=environment(dsn, env), stdin=nothing, fresh=fresh)
+
+
+@contextmanager
+def text_to_read(text: str | None) -> Iterator[int]:
+    """A descriptor with this text, as a pipe has it, or with nothing."""
+    if text is None:
+        with Path(os.devnull).open() as nothing:
+            yield nothing.fileno()
+        return
+    readable, writable = os.pipe()
+
+    def fill() -> None:
+        with suppress(BrokenPipeError), open(writable, "w") as pipe:  # noqa: PTH123
+            pipe.write(text)
+
+    threading.Thread(target=fill).start()
+    try:
+        yield readable
+    finally:
+        os.close(readable)
 
 
 def environment(dsn: str | None, env: Mapping[str, str] | None) -> dict[str, str]:

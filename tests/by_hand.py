@@ -30,6 +30,7 @@ from oneroof.embedded.binaries import Binaries
 from oneroof.embedded.cluster import Cluster
 from oneroof.embedded.identity import Identity, identify
 from oneroof.estate.build import build
+from process import Process
 
 DATABASE = "host"
 GATE = "governance.workers_enabled"
@@ -299,7 +300,7 @@ def assert_accounted(admin: Connection) -> None:
 
 
 @contextmanager
-def running(*processes: subprocess.Popen[str]) -> Iterator[None]:
+def running(*processes: Process) -> Iterator[None]:
     """Whatever happens, these processes do not outlive the test."""
     try:
         yield
@@ -311,10 +312,10 @@ def running(*processes: subprocess.Popen[str]) -> Iterator[None]:
             process.communicate()
 
 
-def end(process: subprocess.Popen[str], number: signal.Signals = signal.SIGTERM) -> tuple[int, str]:
+def end(process: Process, number: signal.Signals = signal.SIGTERM) -> tuple[int, str]:
     """Ask a process to end; its exit code and what it complained of."""
     if process.poll() is None:
         process.send_signal(number)
     _, err = process.communicate(timeout=60)
     assert "Traceback" not in err, err
-    return process.returncode, err
+    return process.wait(), err

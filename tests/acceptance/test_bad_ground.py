@@ -1,4 +1,7 @@
-"""Servers and machines that are not as they should be: one clear sentence, the right exit code, nothing half-done."""
+"""Servers and machines that are not as they should be: one clear sentence, the right exit code, nothing half-done.
+
+Commands with a server embedded in them are started fresh: what they hand on to it is what a user's would.
+"""
 
 from __future__ import annotations
 
@@ -145,10 +148,10 @@ def test_a_full_disk_during_the_build_leaves_nothing(home: Path) -> None:
 def test_two_demos_at_once(home: Path) -> None:
     """The second is told that the first one runs, exit 5; the first is not disturbed."""
     env = {"ONEROOF_HOME": str(home), "ONEROOF_PG_LINGER": "0"}
-    first = spawn("demo", "--rows", "60000", "--once", env=env)
+    first = spawn("demo", "--rows", "60000", "--once", env=env, fresh=True)
     held = home / "demo.lock"
     eventually(held.exists, what="the first demo to be at work")
-    second = command("demo", "--rows", "60000", "--once", env=env)
+    second = command("demo", "--rows", "60000", "--once", env=env, fresh=True)
     assert second.code == 5
     assert "another demo runs" in sentence(second.err)
     out, err = first.communicate(timeout=120)
@@ -158,7 +161,7 @@ def test_two_demos_at_once(home: Path) -> None:
 def test_demo_from_nothing_twice_and_anew(home: Path) -> None:
     """Server, estate, install, gates opened by two logins, doctor; again from there; and with other rows anew."""
     env = {"ONEROOF_HOME": str(home), "ONEROOF_PG_LINGER": "5"}
-    first = command("demo", "--rows", "2000", "--once", "--json", env=env)
+    first = command("demo", "--rows", "2000", "--once", "--json", env=env, fresh=True)
     assert first.code == 0, first.err
     assert first.json["well"] is True
     assert first.json["balanced"] is True
@@ -171,15 +174,15 @@ def test_demo_from_nothing_twice_and_anew(home: Path) -> None:
     assert opened["governance.workers_enabled"] == ("requester", "approver")
     owners = len((home / "owners.csv").read_text(encoding="utf-8").splitlines()) - 1
     assert f"owners.csv: {owners} added, 0 changed, 0 unchanged" in first.err
-    second = command("demo", "--rows", "2000", "--once", "--json", env=env)
+    second = command("demo", "--rows", "2000", "--once", "--json", env=env, fresh=True)
     assert second.code == 0, second.err
     assert "built before" in second.err
     assert f"owners.csv: 0 added, 0 changed, {owners} unchanged" in second.err
     assert second.json["gates"] == first.json["gates"]
-    anew = command("demo", "--rows", "1000", "--once", "--json", env=env)
+    anew = command("demo", "--rows", "1000", "--once", "--json", env=env, fresh=True)
     assert anew.code == 0, anew.err
     assert anew.json["rows"] == 1000
-    assert command("gate", "list", env=env).code == 0
+    assert command("gate", "list", env=env, fresh=True).code == 0
 
 
 def test_ctrl_c_during_the_demo_leaves_nothing_half_done(home: Path) -> None:
@@ -188,7 +191,7 @@ def test_ctrl_c_during_the_demo_leaves_nothing_half_done(home: Path) -> None:
     pause = threading.Event()
     for sign in ("server/start.lock", "server/data/postmaster.pid", "demo.lock"):
         for later in (0.3, 0.6, 0.9):
-            process = spawn("demo", "--rows", "300000", "--once", env=env)
+            process = spawn("demo", "--rows", "300000", "--once", env=env, fresh=True)
             eventually((home / sign).exists, what=sign)
             pause.wait(later)
             process.send_signal(signal.SIGINT)
@@ -196,13 +199,13 @@ def test_ctrl_c_during_the_demo_leaves_nothing_half_done(home: Path) -> None:
             assert process.returncode in (130, -signal.SIGINT), out + err
             assert "Traceback" not in err
             assert process.returncode < 0 or err.splitlines()[-1] == "stopped; nothing was left half-done"
-    assert command("demo", "--rows", "500", "--once", env=env).code == 0
+    assert command("demo", "--rows", "500", "--once", env=env, fresh=True).code == 0
 
 
 def test_a_folder_that_cannot_be_written_is_exit_4(home: Path) -> None:
     """A file where the folder should be."""
     (home / "taken").write_text("")
-    ran = command("doctor", env={"ONEROOF_HOME": str(home / "taken")})
+    ran = command("doctor", env={"ONEROOF_HOME": str(home / "taken")}, fresh=True)
     assert ran.code == 4
     assert "taken" in sentence(ran.err)
 
@@ -210,10 +213,10 @@ def test_a_folder_that_cannot_be_written_is_exit_4(home: Path) -> None:
 def test_a_data_folder_of_another_version_is_exit_4(home: Path) -> None:
     """The folder, its version and what to do are named."""
     env = {"ONEROOF_HOME": str(home), "ONEROOF_PG_LINGER": "0"}
-    assert command("doctor", env=env).code == 1
+    assert command("doctor", env=env, fresh=True).code == 1
     eventually(lambda: not (home / "server/data/postmaster.pid").exists(), what="the server to be gone")
     (home / "server/data/PG_VERSION").write_text("14\n")
-    ran = command("doctor", env=env)
+    ran = command("doctor", env=env, fresh=True)
     assert ran.code == 4
     assert "14" in sentence(ran.err)
 
@@ -221,7 +224,7 @@ def test_a_data_folder_of_another_version_is_exit_4(home: Path) -> None:
 def test_the_server_goes_with_its_last_user(home: Path) -> None:
     """A command killed with kill -9 takes the embedded server with it."""
     env = {"ONEROOF_HOME": str(home), "ONEROOF_PG_LINGER": "0"}
-    process = spawn("estate", "build", "--rows", "2000000", env=env)
+    process = spawn("estate", "build", "--rows", "2000000", env=env, fresh=True)
     pid_file = home / "server/data/postmaster.pid"
     eventually(pid_file.exists, what="the server to run")
     process.kill()

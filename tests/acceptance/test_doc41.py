@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import signal
-import subprocess
 import threading
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from by_hand import set_policy
 from logins import Logins
 from oneroof.db import Connection, one
 from oneroof.estate.live import live
+from process import Process
 from telling import bear
 
 pytestmark = pytest.mark.slow
@@ -72,7 +72,7 @@ def sizes(admin: Connection) -> dict[str, int]:
     return {name: int(one(admin, f"SELECT count(*) FROM {name}")[0]) for name in GROWING}
 
 
-def peak_memory(process: subprocess.Popen[str]) -> int:
+def peak_memory(process: Process) -> int:
     """The most that a process has had in memory, in MiB."""
     status = Path(f"/proc/{process.pid}/status").read_text(encoding="ascii")
     (line,) = [line for line in status.splitlines() if line.startswith("VmHWM:")]
@@ -87,7 +87,8 @@ def flood(people: Logins, rows: int) -> int:
         "INSERT INTO registry_changelog (entity_type, entity_code, action)"
         " SELECT 'flooded', repeat('x', 3000) || n, 'certify' FROM generate_series(1, 5) AS n"
     )
-    process = spawn("run", "handoff_intake", dsn=people.dsn)
+    # Its memory is to be its own from the first page on.
+    process = spawn("run", "handoff_intake", dsn=people.dsn, fresh=True)
     try:
         taken = "SELECT coalesce(sum(changes), 0) FROM governance_handoff WHERE class = 'flooded'"
         eventually(lambda: one(people.admin, taken) == (rows,), what="the flood to be taken", seconds=600)

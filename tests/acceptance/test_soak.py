@@ -27,10 +27,10 @@ def home() -> Iterator[Path]:
 def test_the_full_demo_as_a_new_user_runs_it(home: Path) -> None:
     """1,037,724 births, installed, gates opened by two people, examined; and once more from there."""
     env = {"ONEROOF_HOME": str(home)}
-    first = command("demo", "--once", "--json", env=env)
+    first = command("demo", "--once", "--json", env=env, fresh=True)
     assert first.code == 0, first.err
     assert first.json["rows"] == DEFAULT_ROWS
-    assert command("demo", "--once", env=env).code == 0
+    assert command("demo", "--once", env=env, fresh=True).code == 0
 
 
 def test_a_demo_killed_again_and_again_succeeds_in_the_end(home: Path) -> None:
@@ -39,12 +39,12 @@ def test_a_demo_killed_again_and_again_succeeds_in_the_end(home: Path) -> None:
     chance = random.Random(1)
     pause = threading.Event()
     for _ in range(40):
-        process = spawn("demo", "--rows", "60000", "--once", env=env)
+        process = spawn("demo", "--rows", "60000", "--once", env=env, fresh=True)
         pause.wait(chance.uniform(0.3, 4))
         process.send_signal(chance.choice([signal.SIGKILL, signal.SIGINT, signal.SIGTERM]))
         _, err = process.communicate(timeout=120)
         assert "Traceback" not in err
-    done = command("demo", "--rows", "60000", "--once", "--json", env=env)
+    done = command("demo", "--rows", "60000", "--once", "--json", env=env, fresh=True)
     assert done.code == 0, done.err
 
 

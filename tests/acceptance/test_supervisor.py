@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -14,6 +13,7 @@ import pytest
 from bed import Bed, as_user, command, connect, eventually, spawn
 from oneroof import approvals, gates, supervisor
 from oneroof.db import Connection, one
+from process import Process
 
 SEEN = "SELECT coalesce(sum(events_seen), 0) FROM gov_worker_cursor WHERE worker_name = 'gov_backfill_sweep'"
 BORN = """INSERT INTO birth_registry (collection_name, entity_code, born_at)
@@ -32,7 +32,7 @@ def dsn(lone_bed: Bed) -> Iterator[str]:
 
 
 @contextmanager
-def running(dsn: str, *words: str) -> Iterator[subprocess.Popen[str]]:
+def running(dsn: str, *words: str) -> Iterator[Process]:
     """A supervisor in a process of its own, stopped by a signal as an operator would."""
     process = spawn("run", *words, dsn=dsn)
     try:

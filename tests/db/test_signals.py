@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -20,6 +19,7 @@ from oneroof import approvals, events, gates, signals
 from oneroof.db import Connection, one, transaction
 from oneroof.errors import Usage
 from oneroof.events import Event
+from process import Process
 
 BORN, RETIRED = "governance.handoff.object_born", "governance.handoff.object_retired"
 GATE = "governance.emit_enabled"
@@ -75,7 +75,7 @@ def read_all(connection: Connection, token: str | None = None, *, most: int = 3)
 
 
 @contextmanager
-def tailing(*words: str, dsn: str) -> Iterator[tuple[subprocess.Popen[str], list[dict[str, Any]]]]:
+def tailing(*words: str, dsn: str) -> Iterator[tuple[Process, list[dict[str, Any]]]]:
     """A real tail that follows, and the lines it has printed so far."""
     lines: list[dict[str, Any]] = []
     process = spawn("events", "tail", "--follow", *words, dsn=dsn)

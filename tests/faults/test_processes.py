@@ -6,7 +6,6 @@ The lease's time to live is a policy in the database; here it is two seconds.
 from __future__ import annotations
 
 import signal
-import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -34,6 +33,7 @@ from by_hand import (
     set_policy,
 )
 from oneroof.db import Connection, one
+from process import Process
 
 pytestmark = pytest.mark.slow
 
@@ -86,7 +86,7 @@ def server_time(admin: Connection) -> datetime:
     return now
 
 
-def run_as(host: Server, name: str, *words: str) -> subprocess.Popen[str]:
+def run_as(host: Server, name: str, *words: str) -> Process:
     """`oneroof run` by an instance and a login of this name."""
     return spawn("run", *words, "--instance", name, dsn=as_user(host.dsn(), name))
 
@@ -102,7 +102,7 @@ def sweep_owner(admin: Connection) -> str:
     return next((owner for executor, owner in owners(admin).items() if executor.startswith("gov_backfill")), "")
 
 
-def stop(process: subprocess.Popen[str], admin: Connection, name: str, *, inside: bool) -> None:
+def stop(process: Process, admin: Connection, name: str, *, inside: bool) -> None:
     """Stop a process inside a transaction that has written and now idles, or outside of any; try until caught."""
 
     def settled() -> list[str]:
@@ -121,7 +121,7 @@ def stop(process: subprocess.Popen[str], admin: Connection, name: str, *, inside
     eventually(caught, what=f"{name} {'inside' if inside else 'outside'} a transaction")
 
 
-def awaken(process: subprocess.Popen[str], admin: Connection, name: str) -> None:
+def awaken(process: Process, admin: Connection, name: str) -> None:
     """Continue a zombie, and wait until it has ended, or has spoken with the server more than half a second later."""
     spoke = "SELECT count(*) FROM pg_stat_activity WHERE usename = %s AND query_start > %s + interval '500 ms'"
     before = server_time(admin)
@@ -263,7 +263,7 @@ def writing(dsn: str) -> Iterator[Writer]:
         thread.join()
 
 
-def assert_it_reconnects(process: subprocess.Popen[str], dsn: str) -> None:
+def assert_it_reconnects(process: Process, dsn: str) -> None:
     """A process that lost the server works again within 30 s of its return."""
     with connect(dsn) as admin:
         add_births(admin, "returned", 10)
