@@ -1,7 +1,7 @@
 """The test bed: real servers, databases made from templates, real commands, and waiting for conditions.
 
-One server per PostgreSQL version is shared by all test processes of a run (that is what the embedded server is
-for). Durability is switched off there; tests about durability or about cluster-wide roles start one of their own.
+Every test process has one server per PostgreSQL version. Durability is switched off there; tests about durability or
+about cluster-wide roles start one of their own.
 """
 
 from __future__ import annotations

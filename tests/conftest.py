@@ -155,8 +155,12 @@ def is_for(item: pytest.Item, test: str, major: int, older: list[int]) -> bool:
 
 @pytest.fixture(scope="session")
 def bed(request: pytest.FixtureRequest) -> Iterator[Bed]:
-    """The shared server of one PostgreSQL version."""
-    folder = Path(os.environ[HOME]) / f"pg{request.param}"
+    """The server of one PostgreSQL version, of this test process alone: a transaction holds back the horizon of all
+    databases of its server, and tests would wait for each other's.
+    """
+    shared = Path(os.environ[HOME])
+    folder = shared / f"pg{request.param}-{os.getpid()}"
+    copy_pristine(folder, folder=shared / f"pristine{request.param}", major=request.param)
     with EmbeddedServer.open(home=folder, major=request.param, linger=0, overrides=VOLATILE) as server:
         yield Bed(server=server, folder=folder)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import judging
+from inventory import settle
 from oneroof import findings, source
 from oneroof.db import Connection, one
 
@@ -257,6 +258,7 @@ def test_a_change_log_is_followed_from_where_it_was_registered(admin: Connection
         "CREATE TABLE app_log (id int PRIMARY KEY, at timestamptz, kind text); CREATE INDEX ON app_log (at, id)"
     )
     admin.execute("INSERT INTO app_log VALUES (1, now(), 'before')")
+    settle(admin)
     source.add(admin, "app_log", key=["id"], kind=source.CHANGELOG, timestamp="at", of_class="kind")
     admin.execute("UPDATE governance_source SET trusted_at = now() WHERE source_name = 'app_log'")
     admin.execute(
