@@ -11,11 +11,16 @@ from pathlib import Path
 from zlib import crc32
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from bed import VOLATILE, Bed, await_gone, connect, copy_pristine, own_bed
 from logins import Logins, sign_in
 from oneroof.db import Connection
 from oneroof.embedded import EmbeddedServer, find_binaries
+
+# How long an example takes says how busy the machine is, not whether it is right.
+settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("steady")
 
 HOME = "ONEROOF_TEST_HOME"
 EVERY_VERSION = ("tests/db", "tests/migration")
@@ -160,7 +165,9 @@ def bed(request: pytest.FixtureRequest) -> Iterator[Bed]:
     """
     shared = Path(os.environ[HOME])
     folder = shared / f"pg{request.param}-{os.getpid()}"
-    copy_pristine(folder, folder=shared / f"pristine{request.param}", major=request.param)
+    # Tests of another version in between end the server, and the next one finds its folder as it was.
+    if not folder.exists():
+        copy_pristine(folder, folder=shared / f"pristine{request.param}", major=request.param)
     with EmbeddedServer.open(home=folder, major=request.param, linger=0, overrides=VOLATILE) as server:
         yield Bed(server=server, folder=folder)
 
