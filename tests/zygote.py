@@ -1,8 +1,8 @@
 """The zygote: a process that has loaded every module of ours once, and forks a command whenever a test asks for one.
 
-To load is nearly all that a short command does, so this halves the work of the suite. A command forked here is a
-process of its own, with its own number, environment, folder and streams, and it ends as an interpreter ends. Invariant:
-nothing is open and nothing runs before the fork: no connection, no thread, no settings read.
+To load is nearly all that a short command does. A command forked here is a process of its own, with its own number,
+environment, folder and streams, and it ends as an interpreter ends; only the seed of its hashes is the zygote's.
+Invariant: nothing is open and nothing runs before the fork: no connection, no thread, no settings read.
 
 Between the zygote and a command stands a keeper, which alone waits for it: it tells the number and then the end, and
 leaves the dead one unburied until the test has read that, so that a signal can never reach a stranger.
