@@ -11,12 +11,13 @@ LEFT JOIN public.governance_fact_set AS f ON f.source_name = %(scope)s AND f.fac
   AND NOT EXISTS (SELECT FROM public.governance_object AS o WHERE o.candidate_key = b.candidate_key)
 
 -- seed --
+-- In the order of their keys: the index of those is then met page by page, which saves a tenth of the time.
 INSERT INTO public.governance_candidate_state
   (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, class_mark, facts_hash, grain, verdict,
    undecided_reason, input_quality_state, dirty, dirty_reason, dirtied_at, scan_time, stale_after, source_snapshot_ref)
 SELECT candidate_key, ruleset_version, group_key, %(scope)s, source_key, source_version, class_mark, facts_hash, grain, verdict,
        undecided_reason, input_state, dirty, dirty_reason, dirtied_at, scan_time, stale_after, snapshot_ref
-FROM ({judged}) AS batch
+FROM ({judged}) AS batch ORDER BY candidate_key
 
 -- reseed --
 -- What is there and the same is left alone before the upsert sees it, for even an upsert that changes nothing locks its row.

@@ -43,7 +43,7 @@ made AS (
     (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, class_mark, facts_hash, grain, verdict,
      undecided_reason, input_quality_state, dirty, dirty_reason, dirtied_at, scan_time, stale_after, source_snapshot_ref)
   SELECT {columns}
-  FROM {from}
+  FROM {from} ORDER BY b.candidate_key
   RETURNING candidate_key, source_key, change_number, facts_hash
 ), written AS (
   SELECT n.*, NULL::timestamptz AS at FROM made AS n
