@@ -18,7 +18,7 @@ from oneroof.cursor import Cursor
 from oneroof.errors import OneroofError
 from oneroof.known import Glance
 from oneroof.retry import describe
-from oneroof.source import Source
+from oneroof.source import INVENTORY, Source
 from oneroof.strip import Piece, Question
 from oneroof.tail import Bounds, Range
 from oneroof.window import At
@@ -99,6 +99,8 @@ class Asking:
         if bare:
             return batch.staging(rows, counts=counts, memory=memory)
         how = handoff.BORN if births else handoff.SEEN if first else None
+        if how is None and memory == ROWS and not full and self.source.source_kind == INVENTORY:
+            how = handoff.WALKED
         return handoff.applying(self.source, rows, how=how, effect=self.effect, counts=counts, memory=memory)
 
     def _ask(

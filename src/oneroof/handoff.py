@@ -16,7 +16,7 @@ from oneroof.columns import part_names
 from oneroof.db import Connection, one, queries, transaction
 from oneroof.source import INVENTORY, REGISTER, Source
 
-BORN, SEEN = "born", "seen"
+BORN, SEEN, WALKED = "born", "seen", "walked"
 # Which windows to tell: those that are over, all, or those that have waited too long for a reader to come to an end.
 OVER, ALL, WAITING = "over", "all", "waiting"
 # No row counts.
@@ -32,8 +32,8 @@ def applying(
     counts: sql.Composable = EVERY,
     memory: str = ROWS,
 ) -> sql.Composed:
-    """Do what rows of this kind of source do, and remember the versions; or do it as births, or only see what is there.
-    `effect` stands in for all of it.
+    """Do what rows of this kind of source do, and remember the versions; or do it as births, as what a walk has found,
+    or only see what is there. `effect` stands in for all of it.
     """
     put = sql.SQL("put AS ({})").format(sql.SQL(effect)) if effect else _effects(source, how or source.source_kind)
     return batch.effective(rows, put, counts=counts, memory=memory)
@@ -75,10 +75,13 @@ def count_untold(connection: Connection) -> int:
 def _effects(source: Source, how: str) -> sql.Composable:
     text = sql.SQL(queries("handoff")[how])
     if source.source_kind == INVENTORY:
-        words = {name: sql.SQL(queries("handoff")[name]) for name in ("columns", "from")}
-        written = text.format(upsert=sql.SQL(queries("batch")["upsert"]), **words)
+        words = {name: sql.SQL(queries("handoff")[name]) for name in ("columns", "sets", "passed")}
+        rows = sql.SQL(queries("handoff")["from"]).format(sets=words["sets"])
+        written = text.format(upsert=sql.SQL(queries("batch")["upsert"]), **words, **{"from": rows})
         taking = {name: sql.SQL(queries("batch")[name]) for name in batch.TAKING}
-        return sql.SQL(queries("handoff")["object"]).format(written=written, **taking, **_words(source))
+        return sql.SQL(queries("handoff")["object"]).format(
+            written=written, passed=words["passed"], **taking, **_words(source)
+        )
     # A register tells what has changed by itself.
     again = sql.SQL("false" if source.source_kind == REGISTER else "%(again)s::boolean")
     marks = sql.SQL(queries("handoff")["marks"]).format(again=again, handed=_handed(source))

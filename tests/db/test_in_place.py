@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from psycopg import sql
 
 import inventory
 import judging
@@ -156,14 +157,19 @@ def test_a_class_that_has_heard_is_not_read_again_until_it_is_over(
     assert one(admin, "SELECT count(*) FROM governance_fact_set WHERE is_spreading OR is_heard") == (0,)
 
 
-def test_whose_candidate_it_is_hears_of_his_change_beside_an_older_row_of_the_same_key(admin: Connection) -> None:
-    """Two rows with one key change in one batch: the one that the candidate was made of counts, whichever is older."""
+@pytest.mark.parametrize("at", ["at", "now() - make_interval(secs => 0.001 * id)"])
+def test_whose_candidate_it_is_hears_of_his_change_beside_an_older_row_of_the_same_key(
+    admin: Connection, at: str
+) -> None:
+    """Two rows with one key change in one batch: the one that the candidate was made of counts, whichever is older; by
+    the walk, and, if their timestamps are new, by the fast lane.
+    """
     tailed = inventory.make(admin)
     admin.execute("INSERT INTO src (id, at, code) VALUES (1, '2026-01-02', 'x')")
     inventory.sweep(admin, tailed)
     admin.execute("INSERT INTO src (id, at, code) VALUES (2, '2026-01-01', 'x')")
     inventory.intake(admin, tailed)
     assert one(admin, "SELECT source_key, candidate_key FROM governance_duplicate") == ("2", "src:x")
-    admin.execute("UPDATE src SET status = 'changed'")
+    admin.execute(sql.SQL("UPDATE src SET status = 'changed', at = {}").format(sql.SQL(at)))
     inventory.intake(admin, tailed, batch=10)
     assert one(admin, CANDIDATE, ("1",)) == ("src/changed", 2)

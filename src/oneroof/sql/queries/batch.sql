@@ -90,7 +90,8 @@ SET group_key = excluded.group_key, source_version = excluded.source_version, cl
     undecided_reason = CASE WHEN excluded.dirty THEN c.undecided_reason ELSE excluded.undecided_reason END,
     ruleset_version = CASE WHEN excluded.dirty THEN c.ruleset_version ELSE excluded.ruleset_version END,
     scan_time = CASE WHEN excluded.dirty THEN c.scan_time ELSE excluded.scan_time END,
-    stale_after = CASE WHEN excluded.dirty THEN c.stale_after ELSE excluded.stale_after END, dirty = excluded.dirty,
+    stale_after = CASE WHEN excluded.dirty OR public.gov_expiry_holds(c.stale_after, excluded.scan_time, excluded.stale_after - excluded.scan_time)
+                       THEN c.stale_after ELSE excluded.stale_after END, dirty = excluded.dirty,
     dirty_reason = CASE WHEN excluded.dirty THEN 'source_row_changed' END, dirtied_at = excluded.dirtied_at, updated_at = public.gov_now(),
     source_snapshot_ref = excluded.source_snapshot_ref
 WHERE c.source_name = excluded.source_name AND c.source_key = excluded.source_key

@@ -1,5 +1,22 @@
 -- inventory --
--- Whoever has changed is written where he is, without the lock that an upsert takes first. Their keys are looked up, each by itself: a
+-- The newest rows, most of which are births. Of rows with one key in a batch the one counts that its candidate was made of.
+made AS (
+  INSERT INTO public.governance_candidate_state AS c
+    (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, class_mark, facts_hash, grain, verdict,
+     undecided_reason, input_quality_state, dirty, dirty_reason, dirtied_at, scan_time, stale_after, source_snapshot_ref)
+  SELECT DISTINCT ON (b.candidate_key) {columns}
+  FROM (SELECT r.*, count(*) OVER (PARTITION BY r.candidate_key) AS many FROM batch AS r) AS b LEFT JOIN {sets}
+  ORDER BY b.candidate_key, CASE WHEN b.many > 1 THEN (
+             SELECT (k.source_name, k.source_key) = (%(scope)s, b.source_key) FROM public.governance_candidate_state AS k
+             WHERE k.candidate_key = b.candidate_key) END DESC NULLS LAST, b.ts, b.place
+  {upsert}
+  RETURNING c.candidate_key, c.source_key, c.change_number, c.facts_hash, c.created_at AS since
+), written AS (
+  SELECT n.*, NULL::timestamptz AS at FROM made AS n
+)
+
+-- walked --
+-- What a walk has found, most of which are changes. Whoever has changed is written where he is, without the lock that an upsert takes first. Their keys are looked up, each by itself: a
 -- join would read all candidates. One whose new facts were judged before has its verdict at once; another keeps the one it has and is dirty.
 moved AS (
   UPDATE public.governance_candidate_state AS c
@@ -17,12 +34,8 @@ moved AS (
   WHERE c.candidate_key = b.candidate_key AND c.source_name = %(scope)s AND c.source_key = b.source_key
     AND c.candidate_key = ANY (ARRAY(SELECT k.candidate_key FROM batch AS k WHERE NOT k.own))
     AND (c.facts_hash, c.group_key, c.grain) IS DISTINCT FROM (b.facts_hash, b.group_key, b.grain)
-  -- A row that changed may say when it was born, and not when it changed: newer than what is known of it, and than the last look at
-  -- all of them, or it is the time when it was seen (doc 32 §6: order by occurred_at).
   RETURNING c.candidate_key, c.source_key, c.change_number, c.facts_hash,
-            CASE WHEN b.believed AND b.ts::timestamptz > c.created_at AND b.ts::timestamptz > coalesce(
-                   (SELECT w.passed_at FROM public.gov_worker_cursor AS w
-                    WHERE w.worker_name = 'gov_handoff_intake' AND w.source_name = %(scope)s), '-infinity')
+            CASE WHEN b.believed AND b.ts::timestamptz > c.created_at AND b.ts::timestamptz > {passed}
                  THEN b.ts::timestamptz ELSE (SELECT public.gov_now()) END AS at
 ), made AS (
   INSERT INTO public.governance_candidate_state AS c
@@ -31,9 +44,11 @@ moved AS (
   SELECT DISTINCT ON (b.candidate_key) {columns}
   FROM {from} AND NOT EXISTS (SELECT FROM moved AS w WHERE w.candidate_key = b.candidate_key) ORDER BY b.candidate_key, b.ts, b.place
   {upsert}
-  RETURNING c.candidate_key, c.source_key, c.change_number, c.facts_hash
+  RETURNING c.candidate_key, c.source_key, c.change_number, c.facts_hash, c.created_at
 ), written AS (
-  SELECT w.* FROM moved AS w UNION ALL SELECT n.*, NULL FROM made AS n
+  SELECT w.candidate_key, w.source_key, w.change_number, w.facts_hash, NULL::timestamptz AS since, w.at FROM moved AS w
+  UNION ALL
+  SELECT n.*, NULL FROM made AS n
 )
 
 -- born --
@@ -44,10 +59,15 @@ made AS (
      undecided_reason, input_quality_state, dirty, dirty_reason, dirtied_at, scan_time, stale_after, source_snapshot_ref)
   SELECT {columns}
   FROM {from} ORDER BY b.candidate_key
-  RETURNING candidate_key, source_key, change_number, facts_hash
+  RETURNING candidate_key, source_key, change_number, facts_hash, created_at AS since
 ), written AS (
   SELECT n.*, NULL::timestamptz AS at FROM made AS n
 )
+
+-- passed --
+-- When all rows were last looked at. A row that changed may say when it was born, and not when it changed: newer than what is known of it,
+-- and than this, or it is the time when it was seen (doc 32 §6: order by occurred_at).
+coalesce((SELECT y.passed_at FROM public.gov_worker_cursor AS y WHERE y.worker_name = 'gov_handoff_intake' AND y.source_name = %(scope)s), '-infinity')
 
 -- columns --
 -- A row with the verdict of its facts, where those were judged before and nothing is known of the object alone; else it is dirty, and
@@ -59,7 +79,10 @@ CASE WHEN g.verdict IS NOT NULL THEN g.at END, g.at + g.stale_after,
 (SELECT max(s.snapshot_ref)::text FROM public.governance_snapshot AS s WHERE s.source_name = %(scope)s)
 
 -- from --
-batch AS b LEFT JOIN sets AS g ON g.facts_hash = b.facts_hash
+batch AS b LEFT JOIN {sets}
+
+-- sets --
+sets AS g ON g.facts_hash = b.facts_hash
   AND NOT EXISTS (SELECT FROM public.governance_object AS o WHERE o.candidate_key = b.candidate_key)
 WHERE NOT b.own
 
@@ -101,12 +124,12 @@ passed AS MATERIALIZED (
   ON CONFLICT (source_name, source_key) DO UPDATE SET candidate_key = excluded.candidate_key, is_double = excluded.is_double
   RETURNING source_name, source_key, candidate_key, is_double, xmax = 0 AS is_new
 ), handed AS MATERIALIZED (
-  SELECT w.candidate_key, w.source_key, w.change_number, w.facts_hash, w.change_number = 1 AS born, true AS is_put, w.at FROM written AS w
+  SELECT w.candidate_key, w.source_key, w.change_number, w.facts_hash, w.change_number = 1 AS born, true AS is_put, w.since, w.at FROM written AS w
   UNION ALL
-  SELECT t.candidate_key, t.source_key, t.change_number, t.facts_hash, true, true, NULL FROM taken AS t
+  SELECT t.candidate_key, t.source_key, t.change_number, t.facts_hash, true, true, NULL, NULL FROM taken AS t
   UNION ALL
   -- What was born before is registered now.
-  SELECT b.candidate_key, b.source_key, 1, b.facts_hash, true, false, NULL
+  SELECT b.candidate_key, b.source_key, 1, b.facts_hash, true, false, NULL, NULL
   FROM noted AS n JOIN batch AS b ON b.source_key = n.source_key AND b.candidate_key = n.candidate_key
   WHERE n.is_new AND NOT n.is_double AND n.source_name = %(scope)s AND NOT %(births)s
 ), asked AS MATERIALIZED (
@@ -127,7 +150,8 @@ passed AS MATERIALIZED (
               FROM (SELECT h.source_key, h.candidate_key, h.change_number, h.facts_hash, h.born, h.at FROM handed AS h WHERE h.at IS NOT NULL
                     UNION ALL
                     SELECT h.source_key, h.candidate_key, h.change_number, h.facts_hash, h.born,
-                           CASE WHEN b.believed AND h.born THEN b.ts::timestamptz ELSE (SELECT public.gov_now()) END
+                           CASE WHEN b.believed AND (h.born OR (b.ts::timestamptz > h.since AND b.ts::timestamptz > {passed}))
+                                THEN b.ts::timestamptz ELSE (SELECT public.gov_now()) END
                     FROM handed AS h JOIN batch AS b ON b.source_key = h.source_key AND b.candidate_key = h.candidate_key
                     WHERE h.at IS NULL) AS w
               JOIN kinds AS k ON k.facts_hash = w.facts_hash AND k.born = w.born) AS r
