@@ -157,6 +157,19 @@ def test_a_class_that_has_heard_is_not_read_again_until_it_is_over(
     assert one(admin, "SELECT count(*) FROM governance_fact_set WHERE is_spreading OR is_heard") == (0,)
 
 
+def test_a_set_that_spreads_and_that_nobody_has_judged_holds_nobody_up(admin: Connection, judged: Source) -> None:
+    """Somebody wrote it behind our back: the scan comes to its end all the same."""
+    admin.execute(
+        "UPDATE governance_fact_set SET is_spreading = true, judged_at = NULL"
+        " WHERE facts_hash = (SELECT min(facts_hash) FROM governance_fact_set)"
+    )
+    admin.execute("SET statement_timeout = '10s'")
+    assert one(admin, "SELECT gov_scan_spread('birth_registry'::text, 500::bigint)") == (0,)
+    inventory.settle(admin)
+    judging.judge(admin, judged)
+    assert one(admin, "SELECT count(*) FROM governance_fact_set WHERE is_spreading OR is_heard") == (0,)
+
+
 @pytest.mark.parametrize("at", ["at", "now() - make_interval(secs => 0.001 * id)"])
 def test_whose_candidate_it_is_hears_of_his_change_beside_an_older_row_of_the_same_key(
     admin: Connection, at: str

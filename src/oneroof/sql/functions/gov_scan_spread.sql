@@ -77,7 +77,7 @@ BEGIN
     SET is_spreading = f.spreads_until IS NULL OR f.spreads_until >= v_horizon, is_heard = f.spreads_until IS NULL OR f.spreads_until >= v_horizon,
         spreads_until = CASE WHEN f.spreads_until >= v_horizon THEN f.spreads_until END
     FROM unnest(v_hashes, v_judged) AS u (facts_hash, judged_at)
-    WHERE f.source_name = p_source AND f.facts_hash = u.facts_hash AND f.judged_at = u.judged_at AND f.is_spreading AND NOT f.is_dirty;
+    WHERE f.source_name = p_source AND f.facts_hash = u.facts_hash AND f.judged_at IS NOT DISTINCT FROM u.judged_at AND f.is_spreading AND NOT f.is_dirty;
     EXIT WHEN v_told > 0 AND clock_timestamp() > v_until;
   END LOOP;
   RETURN v_told;

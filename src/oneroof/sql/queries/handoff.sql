@@ -16,8 +16,8 @@ made AS (
 )
 
 -- walked --
--- What a walk has found, most of which are changes. Whoever has changed is written where he is, without the lock that an upsert takes first. Their keys are looked up, each by itself: a
--- join would read all candidates. One whose new facts were judged before has its verdict at once; another keeps the one it has and is dirty.
+-- What a walk has found, most of which are changes. Whoever has changed is written where he is, without the lock that an upsert takes
+-- first. Their keys are looked up, each by itself: a join would read all candidates. One whose new facts were judged before has its verdict at once; another keeps the one it has and is dirty.
 moved AS (
   UPDATE public.governance_candidate_state AS c
   SET group_key = b.group_key, source_version = b.source_version, class_mark = b.class_mark, facts_hash = b.facts_hash, grain = b.grain,
