@@ -12,7 +12,7 @@ from typing import Any
 from psycopg import sql
 
 from oneroof import batch, handoff, headers, memory, tail, window
-from oneroof.batch import ROWS, SPANS, Ask, Statements
+from oneroof.batch import ROWS, SPANS, UNWRITTEN, Ask, Statements
 from oneroof.columns import DATED
 from oneroof.cursor import Cursor
 from oneroof.errors import OneroofError
@@ -47,9 +47,7 @@ class Asking:
     def newest(self, here: Cursor, look: Glance, *, size: int, births: bool, poison: OneroofError | None = None) -> Ask:
         """For the newest rows, from where the fast lane's pass is; believed to be births or not."""
         bare = poison is not None
-        # During a full pass F counts for nothing; everything below H is that pass's business.
-        full = (here.window_at or {}).get("full")
-        frontier = here.window_horizon if full else here.frontier
+        frontier = here.window_horizon if window.leaves_all(here) else here.frontier
         bounds = Bounds(frontier=max(frontier or 0, look.known.below), horizon=None)
         stretch = Range(part=DATED, after=look.at, upto=None)
 
@@ -58,7 +56,8 @@ class Asking:
             return self._effect(rows, bare=bare, births=births, memory=SPANS)
 
         statement = self._statements.get("fast", bounds.shape, stretch.shape, bare, births, compose=compose)
-        given = {**bounds.parameters(), **stretch.parameters(), "since": look.since, "batch": size}
+        given = {**bounds.parameters(), **stretch.parameters(), **window.passed(here)}
+        given |= {"since": look.since, "batch": size}
         given |= {"done": look.known.text, "beyond": look.beyond, "pass": look.number, "with_own": self.with_own}
         given["ordered_by"] = memory.order(self.source)
         return self._ask(here, statement, given, poison=poison, again=False)
@@ -68,16 +67,20 @@ class Asking:
     ) -> Ask:
         """For the rows of a piece of the walk that were not met before."""
         bare, full, first, bounds = poison is not None, at["full"], here.phase == "seeding", window.bounds(here, at)
+        # What is written from a row of an inventory says of which version.
+        is_written = self.source.source_kind == INVENTORY and not (bare or full or self.effect)
+        anew = is_written and at.get("again", False)
 
         def compose() -> sql.Composed:
-            rows = headers.tid_rows(self.source, bounds, bare=bare)
-            return self._effect(rows, bare=bare, births=births, full=full, first=first)
+            rows = headers.tid_rows(self.source, bounds, bare=bare, written=anew)
+            remembering = UNWRITTEN if is_written else ROWS
+            return self._effect(rows, bare=bare, births=births, full=full, first=first, memory=remembering)
 
-        statement = self._statements.get("walk", bounds.shape, bare, full, first, births, compose=compose)
-        # A full pass may be over a million rows that change nothing; of those below H it needs no memory.
-        keep = here.window_horizon if full else 0
+        statement = self._statements.get("walk", bounds.shape, bare, full, first, births, anew, compose=compose)
+        # A full pass may be over a million rows that change nothing; of those below H it needs no memory either.
+        keep = here.window_horizon if full or is_written else 0
         given = {**bounds.parameters(), **piece.parameters(), "keep": keep, "past": at.get("past"), "beyond": beyond}
-        return self._ask(here, statement, given, poison=poison, again=full)
+        return self._ask(here, statement, given, poison=poison, again=full, prepare=None if bare else True)
 
     def _question(
         self, what: str, here: Cursor, bounds: Bounds, make: Callable[[Source, Bounds], sql.Composed]
@@ -99,14 +102,21 @@ class Asking:
         if bare:
             return batch.staging(rows, counts=counts, memory=memory)
         how = handoff.BORN if births else handoff.SEEN if first else None
-        if how is None and memory == ROWS and not full and self.source.source_kind == INVENTORY:
+        if how is None and memory == UNWRITTEN:
             how = handoff.WALKED
         return handoff.applying(self.source, rows, how=how, effect=self.effect, counts=counts, memory=memory)
 
     def _ask(
-        self, here: Cursor, statement: bytes, given: dict[str, Any], *, poison: OneroofError | None, again: bool
+        self,
+        here: Cursor,
+        statement: bytes,
+        given: dict[str, Any],
+        *,
+        poison: OneroofError | None,
+        again: bool,
+        prepare: bool | None = None,
     ) -> Ask:
         who = {"worker": self.worker, "source": self.source.source_name, "cursor": here.cursor_id}
         failed = {} if poison is None else describe(poison)
         known = {"again": again, "started": here.metadata.get("started")}
-        return batch.ask(self.source, statement, {**given, **who, **known, **failed})
+        return batch.ask(self.source, statement, {**given, **who, **known, **failed}, prepare=prepare)

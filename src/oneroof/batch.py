@@ -26,8 +26,9 @@ NO_MORE = sql.SQL("")
 FORGET = 2**62
 # What becomes of a candidate that a birth takes: whose it is, and the notes of both rows.
 TAKING = ("taken", "unnoted", "given_up")
-# How versions are remembered: each by itself, or what a transaction wrote from one row to another.
-ROWS, SPANS = "remembered", "spans"
+# How versions are remembered: each by itself; by what was written from them, and those by themselves from which nothing
+# was; or what a transaction wrote from one row to another.
+ROWS, UNWRITTEN, SPANS = "remembered", "unwritten", "spans"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +53,11 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A statement, and the parameters of it."""
+    """A statement, the parameters of it, and whether it is to be prepared at once."""
 
     statement: bytes
     given: dict[str, Any]
+    prepare: bool | None = None
 
 
 class Statements:
@@ -124,13 +126,13 @@ def effective(
     memory: str = ROWS,
     told: sql.Composable = NO_MORE,
 ) -> sql.Composed:
-    """Remember the versions of rows and do something with them: table expressions, the last of which is `put`, a row
-    for each that was written, which says whether it was born. Rows in the order of timestamp and key are remembered in
+    """Do something with rows and remember their versions: table expressions, the last of which is `put`, a row for each
+    that was written, which says whether it was born. Rows in the order of timestamp and key are remembered in
     spans.
     """
     remembered = sql.SQL("remembered AS ({})").format(sql.SQL(queries("batch")[memory]))
     return sql.SQL(queries("batch")["apply"]).format(
-        rows=rows, effects=sql.SQL(", ").join([remembered, effects]), counts=counts, told=told
+        rows=rows, effects=sql.SQL(", ").join([effects, remembered]), counts=counts, told=told
     )
 
 
@@ -139,14 +141,14 @@ def put(connection: Connection, source: Source, statement: bytes, parameters: di
     return execute(connection, statement, _given(source, parameters)).rowcount
 
 
-def ask(source: Source, statement: bytes, parameters: dict[str, Any]) -> Ask:
+def ask(source: Source, statement: bytes, parameters: dict[str, Any], *, prepare: bool | None = None) -> Ask:
     """An applying or staging statement with all that it is given."""
-    return Ask(statement, _given(source, parameters))
+    return Ask(statement, _given(source, parameters), prepare)
 
 
 def apply(connection: Connection, asked: Ask) -> Applied:
     """Run an applying or staging statement."""
-    row = execute(connection, asked.statement, asked.given).fetchone()
+    row = execute(connection, asked.statement, asked.given, prepare=asked.prepare).fetchone()
     assert row is not None
     return Applied(*row)
 

@@ -130,18 +130,23 @@ class Control:
         """Whether there was a moment ago."""
         return time.monotonic() - self._met.get(source, float("-inf")) < PRESSED
 
-    def press(self, source: str) -> None:
-        """Rows of a source come in faster than one by one: what can wait, waits."""
+    def press(self, source: str, *, lasting: float = PRESSED) -> None:
+        """Rows of a source come in faster than one by one: what can wait, waits for so many seconds."""
         with self._lock:
-            first, last = self._pressed.get(source, (0.0, 0.0))
+            first, until = self._pressed.get(source, (0.0, 0.0))
             now = time.monotonic()
-            self._pressed[source] = (first if now - last < PRESSED else now, now)
+            self._pressed[source] = (first if now < until else now, now + lasting)
+
+    def ease(self, source: str) -> None:
+        """It is over."""
+        with self._lock:
+            self._pressed.pop(source, None)
 
     def is_pressed(self, source: str) -> bool:
-        """Whether that was so a moment ago, and has not been for too long to wait any longer."""
-        first, last = self._pressed.get(source, (0.0, 0.0))
+        """Whether that is so, and has not been for too long to wait any longer."""
+        first, until = self._pressed.get(source, (0.0, 0.0))
         now = time.monotonic()
-        return now - last < PRESSED and now - first < LONGEST
+        return now < until and now - first < LONGEST
 
     def watch(self, connection: Connection, *, hot: bool = False) -> None:
         """Look after everybody's cursors now and then, whoever of us comes first and has time."""

@@ -236,10 +236,14 @@ def _settings(words: tuple[tuple[str, str], ...]) -> bytes:
     return sql.SQL("SELECT {}").format(sql.SQL(", ").join(calls)).as_bytes(None)
 
 
-def execute(connection: Connection, statement: bytes, parameters: Mapping[str, Any]) -> Answer:
-    """Run a statement that comes again and again; the driver would look through a long one for parameters each time."""
+def execute(
+    connection: Connection, statement: bytes, parameters: Mapping[str, Any], *, prepare: bool | None = None
+) -> Answer:
+    """Run a statement that comes again and again; the driver would look through a long one for parameters each time.
+    One that is long to plan is prepared the first time, where anything is.
+    """
     numbered, names = _numbered(statement)
-    return psycopg.RawCursor(connection).execute(numbered, [parameters[name] for name in names])
+    return psycopg.RawCursor(connection).execute(numbered, [parameters[name] for name in names], prepare=prepare)
 
 
 def prepare(connection: Connection, statement: bytes, parameters: Mapping[str, Any]) -> bool:

@@ -14,10 +14,13 @@ from oneroof.source import Source
 from oneroof.tail import Bounds
 
 
-def tid_rows(source: Source, bounds: Bounds, *, bare: bool = False) -> sql.Composed:
-    """The rows of a later window at the ctids that `tid_found` has found, without those that were applied already."""
+def tid_rows(source: Source, bounds: Bounds, *, bare: bool = False, written: bool = False) -> sql.Composed:
+    """The rows of a later window at the ctids that `tid_found` has found, without those that were applied already; of
+    which some may be known by what was written from them alone.
+    """
     listed = sql.SQL("s.ctid = ANY (%(tids)s::tid[])")
-    where = sql.SQL(" AND ").join([listed, tail.in_window(bounds), memory.unseen(source)])
+    news = [tail.news(source)] if written else []
+    where = sql.SQL(" AND ").join([listed, tail.in_window(bounds), memory.unseen(source), *news])
     return tail.rows(source, where=where, limit=False, bare=bare)
 
 

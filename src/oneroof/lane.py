@@ -268,6 +268,8 @@ class Lane:
         executor.still_at = self._mark if step.idle else None
         if step.idle:
             self._later(executor, idle=True)
+            if isinstance(running, HandoffIntake) and not self.endless:
+                self.control.ease(executor.duty.scope)
         else:
             self.control.spend(worker, step.seen)
             executor.not_before = max(self.control.free_at(worker), time.monotonic() + step.rest)
@@ -281,7 +283,7 @@ class Lane:
                 executor.not_before = max(executor.not_before, time.monotonic() + ASIDE)
             elif isinstance(running, HandoffIntake) and not self.endless:
                 # First the verdicts, then what is told of them.
-                self.control.press(executor.duty.scope)
+                self.control.press(executor.duty.scope, lasting=SLICE)
         if executor.duty.part and self.control.has_met(executor.duty.scope):
             # While there is news what can wait takes no more than a third of the time.
             executor.not_before = max(executor.not_before, time.monotonic() + 2 * (time.monotonic() - now))

@@ -1,6 +1,7 @@
 """The open set: row versions at or beyond the frontier that were already applied, so that none is applied twice.
 
-What the walk has applied is remembered row by row (`governance_open_row`), what the fast lane has met by transaction
+What the walk has applied is remembered row by row (`governance_open_row`), but for what it wrote from an inventory's
+versions below H, which says so itself; what the fast lane has met by transaction
 (`governance_open_span`): a batch in the order of timestamp and key has all that a transaction wrote from its first row
 in there to its last, since whoever sees one row of a transaction sees them all. This module composes SQL over an alias
 `s` and holds no state.

@@ -193,7 +193,7 @@ class Replay:
 
     def _behind_fence(self, work: Callable[[Cursor], Any], *, doing: str) -> Any:
         who = {"worker": self.worker, "source": self.source.source_name, "doing": f"{doing} {self.source.source_name}"}
-        return fenced(self.connection, self.lease, work, **who, without=handoff_intake.COMPARING)
+        return fenced(self.connection, self.lease, work, **who, planning=handoff_intake.COMPARING)
 
 
 def moment(connection: Connection, source: Source, words: str) -> str | None:

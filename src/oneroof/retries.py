@@ -61,7 +61,7 @@ class Retries:
         """Try what is due, if any is; the one that fails again is found by halving, and waits longer or is dead. Before
         that, end what is over.
         """
-        who = {"worker": self.worker, "source": self.name, "doing": f"trying again in {self.name}"}
+        who: dict[str, Any] = {"worker": self.worker, "source": self.name, "doing": f"trying again in {self.name}"}
         if self._looking is not None and not self.anew:
             ended, self._looking = fenced(connection, held, lambda here: self._end(connection, here), **who)
             if ended or self._looking:

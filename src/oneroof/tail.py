@@ -210,8 +210,9 @@ def fast_rows(
     source: Source, bounds: Bounds, stretch: Range, *, bare: bool = False, of_others: bool = False
 ) -> sql.Composed:
     """The newest rows by their timestamp, from %(since)s or behind a stretch's beginning on, but for those written by
-    %(done)s, all of whose rows are applied; of others alone, if what oneroof wrote itself can wait for the frontier,
-    who counts it. What claims to be of the future the frontier finds.
+    %(done)s, all of whose rows are applied, and those below the xid %(below)s that lie before the ctid %(passed)s,
+    where the walk has been; of others alone, if what oneroof wrote itself can wait for the frontier, who counts it.
+    What claims to be of the future the frontier finds.
     """
     assert source.timestamp_column is not None
     column = named(source.timestamp_column)
@@ -221,8 +222,9 @@ def fast_rows(
     order = sql.SQL("ORDER BY {}").format(sql.SQL(", ").join([column, *map(named, source.key_columns)]))
     others = sql.SQL("s.xmin NOT IN (SELECT x FROM unnest(%(done)s::xid[]) AS x)")
     foreign = [sql.SQL("NOT {}").format(is_own(source))] if of_others else []
+    ahead = sql.SQL("NOT (s.ctid < %(passed)s::tid AND NOT {})").format(_not_before("below", of=sql.SQL("s.xmin")))
     where = sql.SQL(" AND ").join(
-        [recent, _stretch(source, stretch), in_window(bounds), others, *foreign, memory.unseen(source)]
+        [recent, _stretch(source, stretch), in_window(bounds), others, ahead, *foreign, memory.unseen(source)]
     )
     return rows(source, where=where, order=order, bare=bare)
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from oneroof.columns import EPOCH
 from oneroof.cursor import Cursor, Ground
-from oneroof.tail import SLOTS, Bounds
+from oneroof.tail import SLOTS, Bounds, tid
 
 At = dict[str, Any]
 
@@ -22,8 +23,9 @@ def begin(here: Cursor, ground: Ground, *, full: bool) -> At:
 
 
 def anew(here: Cursor, at: At, ground: Ground) -> At:
-    """The table was rewritten: rows may lie where the pass has been, so it begins anew."""
-    return {**at, "tid": 0, "files": ground.files, "fresh": sorted({*at["fresh"], *_joined(here, ground)})}
+    """The table was rewritten: rows may lie where the pass has been, so it begins anew, and comes by some again."""
+    fresh = sorted({*at["fresh"], *_joined(here, ground)})
+    return {**at, "tid": 0, "files": ground.files, "fresh": fresh, "again": True}
 
 
 def is_over(at: At, ground: Ground) -> bool:
@@ -41,6 +43,20 @@ def bounds(here: Cursor, at: At) -> Bounds:
     what is there is work.
     """
     return Bounds(frontier=None if at["full"] else here.frontier, horizon=None, fresh=tuple(at["fresh"]))
+
+
+def passed(here: Cursor) -> dict[str, str]:
+    """Up to which ctid, and below which xid, the pass that is under way has applied all there is."""
+    if here.window_at is None or here.window_horizon is None or here.window_at["full"]:
+        return {"passed": tid(0), "below": "0"}
+    return {"passed": tid(here.window_at["tid"]), "below": str(here.window_horizon % EPOCH)}
+
+
+def leaves_all(here: Cursor) -> bool:
+    """Whether the pass that is under way has everything below H, and nobody else any of it: it is a full one, or has
+    begun anew, and rows that it had applied may lie anywhere.
+    """
+    return bool(here.window_at and (here.window_at["full"] or here.window_at.get("again")))
 
 
 def _joined(here: Cursor, ground: Ground) -> set[int]:

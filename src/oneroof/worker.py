@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -89,17 +89,16 @@ def fenced(
     source: str,
     doing: str,
     overlap: str | None = None,
-    without: str | None = None,
+    planning: Mapping[str, str] | None = None,
     more: str | None = None,
 ) -> T:
     """Run a batch from its cursor on in one transaction behind the fence, as the worker's role, each statement within
-    the limit; first it is noted when the oldest open transaction began, if an overlap is given. `without` names, with
-    blanks between, what the planner is not to use. `more` is said in the same breath, and the batch is given its answer
-    beside the cursor.
+    the limit; first it is noted when the oldest open transaction began, if an overlap is given. `planning` are settings
+    of the planner. `more` is said in the same breath, and the batch is given its answer beside the cursor.
     """
     settings = {
         **_SETTINGS,
-        **dict.fromkeys((without or "").split(), "off"),
+        **(planning or {}),
         "idle_in_transaction_session_timeout": f"{int(held.ttl * 500)}ms",
     }
     reading = cursor.reading(worker=worker, source=source, overlap=overlap)

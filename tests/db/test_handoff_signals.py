@@ -359,7 +359,9 @@ def test_a_signal_that_is_in_the_outbox_and_that_nobody_knows_of_stops_nobody(lo
 
 
 def test_signals_wait_while_rows_press_in_and_not_for_ever() -> None:
-    """A source is pressed for a moment after every large turn, and for a minute at most without a break."""
+    """A source is pressed for a moment after every large turn, or for as long as is said, until that is over; and for a
+    minute at most without a break.
+    """
     control = Control()
     assert not control.is_pressed("births")
     control.press("births")
@@ -369,6 +371,10 @@ def test_signals_wait_while_rows_press_in_and_not_for_ever() -> None:
     control._pressed["births"] = (first - LONGEST, last)
     assert not control.is_pressed("births")
     control._pressed["births"] = (first, last - PRESSED)
+    assert not control.is_pressed("births")
+    control.press("births", lasting=LONGEST)
+    assert control.is_pressed("births")
+    control.ease("births")
     assert not control.is_pressed("births")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import psycopg
 import pytest
@@ -15,7 +16,7 @@ from oneroof.errors import HeldElsewhere
 from oneroof.worker import fenced
 
 EXECUTOR = "gov_backfill_sweep:birth_registry"
-WORKING = {"worker": "gov_backfill_sweep", "source": "birth_registry", "doing": "working"}
+WORKING: dict[str, Any] = {"worker": "gov_backfill_sweep", "source": "birth_registry", "doing": "working"}
 
 
 @pytest.fixture

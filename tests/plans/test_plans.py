@@ -243,6 +243,7 @@ def test_a_window_with_nothing_in_it_writes_nothing_and_sorts_nothing(connection
 def fast_plan(connection: Connection, births: Source, *, since: str, frontier: int) -> Plan:
     bounds = Bounds(frontier=frontier, horizon=None)
     given = {**bounds.parameters(), **WHO, "since": since, "batch": BATCH, "done": "{}"}
+    given |= {"passed": "(0,0)", "below": "0"}
     rows = tail.fast_rows(births, bounds, Range(part=DATED, after=None, upto=None))
     statement = handoff.applying(births, rows)
     given |= {"scope": "birth_registry", "table": "birth_registry", "ruleset": batch.NO_RULESET}
@@ -337,7 +338,7 @@ def test_what_is_forgotten_is_found_by_the_index_although_the_plan_was_made_when
     """A plan is kept for as long as a session lives: one that was made for an empty table must do for a large one."""
     connection.execute("TRUNCATE governance_open_row, governance_open_span")
     statement = queries("cursor")["prune"]
-    with transaction(connection, doing="explaining", settings=dict.fromkeys(handoff_intake.COMPARING.split(), "off")):
+    with transaction(connection, doing="explaining", settings=handoff_intake.COMPARING):
         rows = connection.execute(
             f"EXPLAIN {statement}", {"cursor": 1, "frontier": 10, "xid": 0, "mark": "", "span": 0, "most": 250}
         ).fetchall()

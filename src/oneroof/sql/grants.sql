@@ -126,7 +126,7 @@ GRANT INSERT, UPDATE ON public.governance_register_row TO oneroof_worker;
 GRANT INSERT (source_name, many, kinds, classes, groups, systems, actors, places, keys, numbers, refs, times) ON public.governance_untold TO oneroof_worker;
 GRANT SELECT ON public.governance_untold TO oneroof_reader;
 GRANT EXECUTE ON FUNCTION public.gov_handoff_take(text, boolean, jsonb), public.gov_handoffs_absorb(bigint), public.gov_handoff_share(), public.gov_handoffs_tell(text, text), public.gov_untold_tell(text, bigint, boolean),
-  public.gov_handoff_kind(text, jsonb, boolean), public.gov_handoff_audit(text, text, bigint, bigint), public.gov_handoff_heartbeat(), public.gov_events_examine(interval) TO oneroof_worker;
+  public.gov_handoff_audit(text, text, bigint, bigint), public.gov_handoff_heartbeat(), public.gov_events_examine(interval) TO oneroof_worker;
 
 GRANT SELECT ON public.governance_certificate, public.v_governance_books, public.v_governance_group
   TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_console;

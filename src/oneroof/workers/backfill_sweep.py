@@ -41,7 +41,7 @@ APART = 2
 PAGES = "pages"
 # Where an index has the order, a batch is read by it. In the middle of a table the planner takes the rows behind one
 # end and before the other for a quarter of all, and would read them all for every batch.
-ALL_ROWS = "enable_seqscan"
+BY_INDEX = {"enable_seqscan": "off"}
 T = TypeVar("T")
 _ALL = Bounds(frontier=None, horizon=None)
 
@@ -128,8 +128,8 @@ class BackfillSweep:
 
     def _behind_fence(self, batch: Callable[[Cursor], T], *, doing: str) -> T:
         who = {"worker": NAME, "source": self.name, "doing": f"{doing} {self.name}"}
-        without = ALL_ROWS if self.source.in_index_order else None
-        return fenced(self.connection, self.lease, batch, without=without, **who)
+        planning = BY_INDEX if self.source.in_index_order else None
+        return fenced(self.connection, self.lease, batch, planning=planning, **who)
 
     def _next(self, here: Cursor, put: Put) -> Step:
         self._draft = self.run

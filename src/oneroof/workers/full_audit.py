@@ -118,8 +118,14 @@ class FullAudit:
         return isolating(self._pages, lambda: self._fenced(None), self._fenced)
 
     def _fenced(self, poison: OneroofError | None) -> Step:
-        who = {"worker": NAME, "source": self.name, "doing": f"auditing {self.name}"}
-        step, self.run, ended = fenced(self.connection, self.lease, lambda here: self._next(here, poison), **who)
+        step, self.run, ended = fenced(
+            self.connection,
+            self.lease,
+            lambda here: self._next(here, poison),
+            worker=NAME,
+            source=self.name,
+            doing=f"auditing {self.name}",
+        )
         self.audits += ended
         return step
 

@@ -48,8 +48,10 @@ BACKLOG_BATCHES = 10
 BUSY_PRUNE, PRUNE = 250, 5_000
 # How far behind the latest row the fast lane looks for what commits late; the rest is the frontier's.
 OVERLAP = "5 seconds"
-# Of what a batch wrote, and of what is remembered, the planner does not know how much it is.
-COMPARING = "enable_nestloop enable_seqscan"
+# Of what a batch wrote, and of what is remembered, the planner does not know how much it is; nor of where rows lie, so
+# that a plan for one piece of the walk is one for all.
+COMPARING = {"enable_nestloop": "off", "enable_seqscan": "off"}
+WALKING = {**COMPARING, "plan_cache_mode": "force_generic_plan"}
 T = TypeVar("T")
 
 
@@ -168,11 +170,18 @@ class HandoffIntake:
     def _piece(self) -> Step:
         return isolating(
             self._ahead.wide,
-            lambda: self._streak.hoping(lambda: self._fenced(self._frontier)),
+            lambda: self._streak.hoping(lambda: self._fenced(self._frontier, planning=WALKING)),
             lambda e: self._fenced(lambda here: self._frontier(here, e)),
         )
 
-    def _fenced(self, piece: Callable[..., T], *, overlap: str | None = None, more: str | None = None) -> T:
+    def _fenced(
+        self,
+        piece: Callable[..., T],
+        *,
+        overlap: str | None = None,
+        more: str | None = None,
+        planning: dict[str, str] = COMPARING,
+    ) -> T:
         before = self._glance
 
         def drafted(here: Cursor, *answer: TupleRow) -> T:
@@ -180,9 +189,9 @@ class HandoffIntake:
             self._draft, self._glance = self.run, copy(before)
             return piece(here, *answer)
 
-        who = {**self._who(), "doing": f"tailing {self.name}", "without": COMPARING}
+        who = {**self._who(), "doing": f"tailing {self.name}"}
         try:
-            step = fenced(self.connection, self.lease, drafted, **who, overlap=overlap, more=more)
+            step = fenced(self.connection, self.lease, drafted, **who, overlap=overlap, more=more, planning=planning)
         except BaseException:
             # Whether it was kept is not known; nor is then what the lane knew.
             self._glance, self._left, self._met = before.in_doubt(self._remembered), None, None
@@ -206,6 +215,9 @@ class HandoffIntake:
             return self._start(here, horizon)
         if self._is_elsewhere(here, horizon):
             return self._open(here, horizon, phase="reconciling", full=True)
+        if self.at_once and self._is_fast and not (self._window or self.windows_closed):
+            # Where nobody waits for the newest rows the walk finds them with all others.
+            return self._open(here, horizon, phase="incremental", full=False)
         at = self._glide(here)
         applied = self._newest(here, at, answer, poison)
         pruned = self._forgetting.go_on(self.connection, here, most=BUSY_PRUNE if self.pressed else PRUNE)

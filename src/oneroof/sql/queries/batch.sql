@@ -110,6 +110,13 @@ LEFT JOIN (SELECT ts_text, source_key FROM batch WHERE believed ORDER BY ts DESC
 INSERT INTO public.governance_open_row (cursor_id, row_xid, key_mark)
 SELECT %(cursor)s, row_xid, key_mark FROM batch WHERE row_xid >= %(keep)s
 
+-- unwritten --
+-- What was written from a version below the horizon says so itself, and the walk does not come back to where it lies.
+INSERT INTO public.governance_open_row (cursor_id, row_xid, key_mark)
+SELECT %(cursor)s, b.row_xid, b.key_mark FROM batch AS b WHERE b.row_xid >= %(keep)s OR b.own
+UNION ALL
+SELECT %(cursor)s, p.row_xid, p.key_mark FROM passed AS p WHERE p.row_xid < %(keep)s
+
 -- spans --
 -- The rows of each transaction are all there are from its first to its last one, since the batch is in the order of both. The next batch
 -- of the same pass goes on where this one ended.

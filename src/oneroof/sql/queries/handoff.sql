@@ -42,7 +42,8 @@ moved AS (
     (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, class_mark, facts_hash, grain, verdict,
      undecided_reason, input_quality_state, dirty, dirty_reason, dirtied_at, scan_time, stale_after, source_snapshot_ref)
   SELECT DISTINCT ON (b.candidate_key) {columns}
-  FROM {from} AND NOT EXISTS (SELECT FROM moved AS w WHERE w.candidate_key = b.candidate_key) ORDER BY b.candidate_key, b.ts, b.place
+  FROM (SELECT r.* FROM batch AS r WHERE NOT EXISTS (SELECT FROM moved AS w WHERE w.candidate_key = r.candidate_key)) AS b LEFT JOIN {sets}
+  ORDER BY b.candidate_key, b.ts, b.place
   {upsert}
   RETURNING c.candidate_key, c.source_key, c.change_number, c.facts_hash, c.created_at
 ), written AS (
@@ -96,7 +97,7 @@ sets AS MATERIALIZED (
                      WHERE s.source_name = %(scope)s AND s.facts_hash = d.facts_hash AND NOT s.is_dirty LIMIT 1) AS f ON true
 ), {written},
 passed AS MATERIALIZED (
-  SELECT b.source_key, b.candidate_key FROM batch AS b
+  SELECT b.source_key, b.candidate_key, b.row_xid, b.key_mark FROM batch AS b
   WHERE NOT b.own AND NOT %(again)s
     AND NOT EXISTS (SELECT FROM written AS w WHERE w.candidate_key = b.candidate_key AND w.source_key = b.source_key)
 ), met AS MATERIALIZED (
@@ -132,13 +133,18 @@ passed AS MATERIALIZED (
   SELECT b.candidate_key, b.source_key, 1, b.facts_hash, true, false, NULL, NULL
   FROM noted AS n JOIN batch AS b ON b.source_key = n.source_key AND b.candidate_key = n.candidate_key
   WHERE n.is_new AND NOT n.is_double AND n.source_name = %(scope)s AND NOT %(births)s
-), asked AS MATERIALIZED (
-  SELECT d.facts_hash, d.born, {kind} AS class, {system} AS system, {actor} AS actor, g.group_key,
-         public.gov_handoff_kind(%(scope)s::text, jsonb_object({names}::text[], g.parts), d.born) AS kind
+), kinds AS MATERIALIZED (
+  -- The first mapping of the source, by priority, whose predicate the row meets; of one without any of its own, the first of * (doc 32 §3).
+  SELECT d.facts_hash, d.born, {kind} AS class, {system} AS system, {actor} AS actor, g.group_key, k.change_kind AS kind,
+         row_number() OVER () AS place
   FROM (SELECT DISTINCT h.facts_hash, h.born FROM handed AS h) AS d
   JOIN sets AS g ON g.facts_hash = d.facts_hash
-), kinds AS MATERIALIZED (
-  SELECT n.*, row_number() OVER () AS place FROM asked AS n WHERE n.kind IS NOT NULL
+  CROSS JOIN LATERAL (
+    SELECT m.change_kind FROM public.governance_handoff_map AS m
+    WHERE m.source_name = (SELECT CASE WHEN EXISTS (SELECT FROM public.governance_handoff_map AS o WHERE o.source_name = %(scope)s) THEN %(scope)s ELSE '*' END)
+      AND (m.on_change = 'any' OR (m.on_change = 'birth') = d.born)
+      AND (m.predicate IS NULL OR coalesce(jsonb_path_match(jsonb_object({names}::text[], g.parts), m.predicate, '{{}}', true), false))
+    ORDER BY m.priority LIMIT 1) AS k
 ), untold AS (
   INSERT INTO public.governance_untold (source_name, many, kinds, classes, groups, systems, actors, places, keys, numbers, refs, times)
   SELECT %(scope)s, cardinality(r.keys), s.kinds, s.classes, s.groups, s.systems, s.actors, r.places, r.keys, r.numbers, r.refs, r.times

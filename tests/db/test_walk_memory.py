@@ -1,0 +1,98 @@
+"""What the walk over an inventory remembers: what was written from a version below H says so itself, and is applied and
+counted once all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from psycopg import sql
+
+import inventory
+from inventory import INTAKE
+from oneroof import tail, window
+from oneroof.db import Connection, one
+from oneroof.workers.handoff_intake import HandoffIntake
+
+ROWS = "INSERT INTO src SELECT n, now() - interval '1 day', 'c' || n FROM generate_series(1, 40) AS n"
+# Thirty change, ten are written as they are; all of them newer than anything else, so that both lanes meet them.
+CHANGES = """UPDATE src SET status = CASE WHEN id <= 30 THEN 'active' ELSE status END, at = now()"""
+REMEMBERED = "SELECT count(*) FROM governance_open_row"
+
+
+def changed(admin: Connection) -> HandoffIntake:
+    """An intake in front of changes that are all below H: five at a time, of which four batches are found at once."""
+    tailed = inventory.make(admin)
+    admin.execute(ROWS)
+    inventory.sweep(admin, tailed)
+    inventory.intake(admin, tailed)
+    admin.execute(CHANGES)
+    inventory.settle(admin)
+    return HandoffIntake(admin, tailed, inventory.claim(admin, INTAKE), batch=5, at_once=True)
+
+
+def walked(admin: Connection, intake: HandoffIntake, *, between: Callable[[], object] = lambda: None) -> list[str]:
+    """What is wrong after a walk, in the middle of which something happens."""
+    before, most, is_over = inventory.seen(admin, INTAKE), 0, False
+    while not is_over:
+        is_over = intake.run_once().idle
+        most = max(most, one(admin, REMEMBERED)[0])
+        if before < inventory.seen(admin, INTAKE) < before + 40:
+            between()
+    counted = inventory.seen(admin, INTAKE) - before
+    found = [*([f"{counted} counted"] if counted != 40 else []), *([f"{most} remembered"] if most > 10 else [])]
+    twice = one(admin, "SELECT count(*) FROM governance_candidate_state WHERE change_number > 2")[0]
+    return [*inventory.wrong(admin), *found, *([f"{twice} changed twice"] if twice else [])]
+
+
+def test_a_version_that_was_written_is_not_remembered_and_counts_once(admin: Connection) -> None:
+    """The fast lane comes by while the window is open, and passes over what the walk has been by."""
+    assert walked(admin, changed(admin)) == []
+
+
+def test_mutant_fast_lane_that_does_not_know_where_the_walk_has_been_counts_twice(
+    admin: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(window, "passed", lambda _: {"passed": "(0,0)", "below": "0"})
+    assert any("counted" in each for each in walked(admin, changed(admin)))
+
+
+def rewritten(admin: Connection) -> list[str]:
+    """After one VACUUM FULL in the middle of a walk."""
+    times: list[int] = []
+
+    def rewrite() -> None:
+        if not times:
+            times.append(1)
+            admin.execute("VACUUM FULL src")
+
+    return walked(admin, changed(admin), between=rewrite)
+
+
+def test_a_rewrite_in_the_middle_of_a_walk_counts_no_version_twice(admin: Connection) -> None:
+    """Rows that changed are known by their candidates, those that did not by what is remembered."""
+    assert rewritten(admin) == []
+
+
+def test_mutant_walk_that_does_not_look_at_candidates_after_a_rewrite_counts_twice(
+    admin: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tail, "news", lambda _: sql.SQL("true"))
+    assert any("counted" in each for each in rewritten(admin))
+
+
+def test_an_heir_goes_on_where_the_walk_was_and_counts_nothing_twice(admin: Connection) -> None:
+    """The process that walked is gone, with all it knew by heart."""
+    first = changed(admin)
+    before = inventory.seen(admin, INTAKE)
+    while inventory.seen(admin, INTAKE) == before:
+        first.run_once()
+    inventory.run_out(admin)
+    heir = HandoffIntake(admin, first.source, inventory.claim(admin, INTAKE), batch=5)
+    for _ in range(200):
+        heir.run_once()
+        if one(admin, "SELECT window_horizon IS NULL FROM gov_worker_cursor WHERE worker_name = %s", (INTAKE,))[0]:
+            break
+    assert inventory.seen(admin, INTAKE) - before == 40
+    assert inventory.wrong(admin) == []
