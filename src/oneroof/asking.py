@@ -102,8 +102,6 @@ class Asking:
         if bare:
             return batch.staging(rows, counts=counts, memory=memory)
         how = handoff.BORN if births else handoff.SEEN if first else None
-        if how is None and memory == UNWRITTEN:
-            how = handoff.WALKED
         return handoff.applying(self.source, rows, how=how, effect=self.effect, counts=counts, memory=memory)
 
     def _ask(

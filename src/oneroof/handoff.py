@@ -16,7 +16,7 @@ from oneroof.columns import part_names
 from oneroof.db import Connection, one, queries, transaction
 from oneroof.source import INVENTORY, REGISTER, Source
 
-BORN, SEEN, WALKED = "born", "seen", "walked"
+BORN, SEEN = "born", "seen"
 # Which windows to tell: those that are over, all, or those that have waited too long for a reader to come to an end.
 OVER, ALL, WAITING = "over", "all", "waiting"
 # No row counts.
@@ -32,8 +32,8 @@ def applying(
     counts: sql.Composable = EVERY,
     memory: str = ROWS,
 ) -> sql.Composed:
-    """Do what rows of this kind of source do, and remember the versions; or do it as births, as what a walk has found,
-    or only see what is there. `effect` stands in for all of it.
+    """Do what rows of this kind of source do, and remember the versions; or do it as births, or only see what is there.
+    `effect` stands in for all of it.
     """
     put = sql.SQL("put AS ({})").format(sql.SQL(effect)) if effect else _effects(source, how or source.source_kind)
     return batch.effective(rows, put, counts=counts, memory=memory)

@@ -1,23 +1,5 @@
 -- inventory --
--- The newest rows, most of which are births. Of rows with one key in a batch the one counts that its candidate was made of.
-made AS (
-  INSERT INTO public.governance_candidate_state AS c
-    (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, class_mark, facts_hash, grain, verdict,
-     undecided_reason, input_quality_state, dirty, dirty_reason, dirtied_at, scan_time, stale_after, source_snapshot_ref)
-  SELECT DISTINCT ON (b.candidate_key) {columns}
-  FROM (SELECT r.*, count(*) OVER (PARTITION BY r.candidate_key) AS many FROM batch AS r) AS b LEFT JOIN {sets}
-  ORDER BY b.candidate_key, CASE WHEN b.many > 1 THEN (
-             SELECT (k.source_name, k.source_key) = (%(scope)s, b.source_key) FROM public.governance_candidate_state AS k
-             WHERE k.candidate_key = b.candidate_key) END DESC NULLS LAST, b.ts, b.place
-  {upsert}
-  RETURNING c.candidate_key, c.source_key, c.change_number, c.facts_hash, c.created_at AS since
-), written AS (
-  SELECT n.*, NULL::timestamptz AS at FROM made AS n
-)
-
--- walked --
--- What a walk has found, most of which are changes. Whoever has changed is written where he is, without the lock that an upsert takes
--- first. Their keys are looked up, each by itself: a join would read all candidates. One whose new facts were judged before has its verdict at once; another keeps the one it has and is dirty.
+-- Whoever has changed is written where he is, without the lock that an upsert takes first. Their keys are looked up, each by itself: a join would read all candidates. One whose new facts were judged before has its verdict at once; another keeps the one it has and is dirty.
 moved AS (
   UPDATE public.governance_candidate_state AS c
   SET group_key = b.group_key, source_version = b.source_version, class_mark = b.class_mark, facts_hash = b.facts_hash, grain = b.grain,
