@@ -39,7 +39,7 @@ class Link:
         began, wait = time.monotonic(), FIRST
         while True:
             try:
-                self.connection = self.dial()
+                connection = self.dial()
             except Unavailable as error:
                 if self.stop.is_set() or (not self.endless and time.monotonic() - began > PATIENCE):
                     raise
@@ -48,8 +48,13 @@ class Link:
                 self.stop.wait(wait)
                 wait = min(LONGEST, wait * 1.5)
             else:
-                allow_preparing(self.connection)
-                return self.connection
+                return self.adopt(connection)
+
+    def adopt(self, connection: Connection) -> Connection:
+        """Go on with a connection that somebody has opened."""
+        allow_preparing(connection)
+        self.connection = connection
+        return connection
 
     @property
     def is_broken(self) -> bool:

@@ -69,11 +69,9 @@ class Supervisor:
 
     def run(self) -> int:
         """Run until told to stop, or until there is nothing to do; rows seen."""
-        if self.mode != "for ever":
-            connection = self.dial()
-            require_open(connection, GATE)
-            leave(connection)
         self._all = lanes = [lane for worker in self.workers for lane in self._lanes(worker)]
+        if self.mode != "for ever":
+            self._check(lanes[0])
         threads = [
             threading.Thread(target=lane.run, args=(lambda: self._activity,), name=f"lane {i}", daemon=True)
             for i, lane in enumerate(lanes)
@@ -98,6 +96,16 @@ class Supervisor:
         self._last_look()
         self._complain_if_all_held(lanes)
         return self.seen
+
+    def _check(self, lane: Lane) -> None:
+        """A run that is to end does not begin without a server, nor behind a closed gate; who asked goes on with it."""
+        connection = self.dial()
+        try:
+            require_open(connection, GATE)
+        except BaseException:
+            leave(connection)
+            raise
+        lane.link.adopt(connection)
 
     def _wait(self, lanes: list[Lane], threads: list[threading.Thread]) -> None:
         while any(thread.is_alive() for thread in threads):

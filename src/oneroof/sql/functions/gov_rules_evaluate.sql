@@ -1,7 +1,7 @@
 -- Judge many facts at once under one ruleset: NULL is the active one, 'working' the working copy. The first matching rule
 -- by priority decides the verdict, and so for the input state; then every finding rule is asked of the facts with what was
--- decided beside them. A missing field is false. What no rule decides is undecided, and is itself a finding. Facts that
--- differ only in what no rule looks at are judged once.
+-- decided beside them. A missing field is false. What no rule decides is undecided, and is itself a finding. Of many facts
+-- those that differ only in what no rule looks at are judged once; to find out what that is takes as long as to judge a hundred.
 CREATE OR REPLACE FUNCTION public.gov_rules_evaluate(p_facts jsonb[], p_version text)
 RETURNS TABLE (ordinal bigint, verdict text, undecided_reason text, rule_code text, input_state text, input_rule text,
                finding_types text[], stale_after interval)
@@ -12,9 +12,9 @@ AS $$
   WITH rule AS MATERIALIZED (
     SELECT r.* FROM public.gov_rules_of(p_version) AS r
   ), mention AS MATERIALIZED (
-    SELECT * FROM public.gov_rules_mentions(p_version)
+    SELECT * FROM public.gov_rules_mentions(p_version) WHERE cardinality(p_facts) > 100
   ), given AS MATERIALIZED (
-    SELECT f.place, f.facts, jsonb_typeof(f.facts) = 'object' AND jsonb_typeof(f.facts -> 'row') = 'object'
+    SELECT f.place, f.facts, cardinality(p_facts) > 100 AND jsonb_typeof(f.facts) = 'object' AND jsonb_typeof(f.facts -> 'row') = 'object'
                              AND NOT EXISTS (SELECT FROM mention AS m WHERE m.section IS NULL) AS is_plain
     FROM unnest(p_facts) WITH ORDINALITY AS f (facts, place)
   ), spare AS MATERIALIZED (
