@@ -29,7 +29,7 @@ PATIENCE = 2
 POLICY_FRESH, POLICY_CALM = 1.0, 2.0
 # For how long a source counts as pressed after it was, and for how long others wait for it at most.
 PRESSED, LONGEST = 0.25, 60.0
-# For how long a source counts as led after it was.
+# For how long a source counts as led, or swept, after it was.
 LED = 3.0
 Word = Literal["work", "wait", "rest", "leave"]
 
@@ -57,6 +57,7 @@ class Control:
     _begun: set[str] = field(default_factory=set, init=False)
     _met: dict[str, float] = field(default_factory=dict, init=False)
     _led: dict[str, float] = field(default_factory=dict, init=False)
+    _swept: dict[str, float] = field(default_factory=dict, init=False)
     _pressed: dict[str, tuple[float, float]] = field(default_factory=dict, init=False)
     _worked: float = field(default_factory=time.monotonic, init=False)
     _looked: float = field(default=0.0, init=False)
@@ -114,6 +115,14 @@ class Control:
     def is_led(self, source: str) -> bool:
         """Whether it did a moment ago."""
         return time.monotonic() - self._led.get(source, float("-inf")) < LED
+
+    def sweep(self, source: str, *, over: bool) -> None:
+        """A sweep of a source is under way here, or over."""
+        self._swept[source] = float("-inf") if over else time.monotonic()
+
+    def is_swept(self, source: str) -> bool:
+        """Whether one was a moment ago."""
+        return time.monotonic() - self._swept.get(source, float("-inf")) < LED
 
     def begin(self, executor: str) -> None:
         """An executor has had a turn, whatever came of it."""

@@ -20,7 +20,7 @@ from oneroof.control import Control
 from oneroof.db import Connection, leave, transaction
 from oneroof.duty import Duty
 from oneroof.errors import HeldElsewhere, OneroofError
-from oneroof.executor import BRIEF, FOLLOWERS, Executor, Worker
+from oneroof.executor import FOLLOWERS, Executor, Worker
 from oneroof.lease import Lease
 from oneroof.link import Link
 from oneroof.worker import Step
@@ -65,6 +65,8 @@ class Lane:
     plan: Callable[..., list[Duty]]
     begin: Callable[[Connection, Duty, Lease, int], Worker]
     tell: Callable[[Report], None]
+    # Whoever has come to an end says so, since others may have waited for it.
+    call: Callable[[], None]
     stop: threading.Event
     endless: bool
     once: bool
@@ -77,6 +79,7 @@ class Lane:
     _arranged: list[Duty] | None = field(default=None, init=False)
     _began: float = field(default_factory=time.monotonic, init=False)
     _bell: threading.Event = field(default_factory=threading.Event, init=False)
+    _rung: bool = field(default=False, init=False)
 
     def run(self, activity: Callable[[], int]) -> None:
         """Rounds until the stop; `activity` counts what all lanes have done, so that idle means idle of all."""
@@ -85,9 +88,7 @@ class Lane:
                 self._mark = activity()
                 if not self._round(activity):
                     continue
-                idle = [executor.idle_at for executor in self.executors]
-                known = [mark for mark in idle if mark is not None]
-                self.idle_at = None if len(known) < len(idle) else min(known, default=self._mark)
+                self._note_idle()
                 if self.once:
                     break
                 self._rest()
@@ -95,6 +96,13 @@ class Lane:
             self.failure = failure
         finally:
             self._end()
+
+    def _note_idle(self) -> None:
+        idle = [executor.idle_at for executor in self.executors]
+        known = [mark for mark in idle if mark is not None]
+        worked, self.idle_at = self.idle_at is None, None if len(known) < len(idle) else min(known, default=self._mark)
+        if worked and self.idle_at is not None:
+            self.call()
 
     def _round(self, activity: Callable[[], int]) -> bool:
         """One turn of every executor; False if there was no connection to take it on."""
@@ -116,16 +124,18 @@ class Lane:
             return False
         return True
 
-    def ring(self) -> None:
-        """From another thread: somebody has brought something, or it is over."""
+    def ring(self, *, everybody: bool = False) -> None:
+        """From another thread: somebody has brought something to those who live on it; or it is over, for everybody."""
+        self._rung = self._rung or everybody
         self._bell.set()
 
     def _rest(self) -> None:
         """Until somebody wants his turn; those who live on what others bring want it when they hear of it."""
         if self._bell.wait(self._until_next()):
             self._bell.clear()
+            everybody, self._rung = self._rung, False
             for executor in self.executors:
-                if executor.follows:
+                if everybody or executor.follows:
                     executor.not_before = 0.0
 
     def _is_hot(self) -> bool:
@@ -209,6 +219,11 @@ class Lane:
             self._tick(connection, executor)
             executor.not_before = now + QUIET
             return
+        if executor.follows and now < executor.looked + QUIET and self.control.is_swept(executor.duty.scope):
+            # What a sweep leaves to be judged can be judged together, and takes none of its time.
+            self._tick(connection, executor)
+            executor.not_before, executor.idle_at = executor.looked + QUIET, None
+            return
         asked = self.control.ask(connection, worker, hot=self._is_hot())
         if asked.word == "leave":
             self._say(executor, asked.why)
@@ -264,6 +279,8 @@ class Lane:
         self.control.note(worker, failed=False)
         if isinstance(running, HandoffIntake):
             self.control.lead(executor.duty.scope)
+        elif isinstance(running, BackfillSweep):
+            self.control.sweep(executor.duty.source.source_name, over=step.idle)
         self._recover(connection, executor)
         executor.still_at = self._mark if step.idle else None
         if step.idle:
@@ -299,7 +316,7 @@ class Lane:
     def _later(self, executor: Executor, *, idle: bool) -> None:
         """Nothing to do for now: longer each time."""
         now = time.monotonic()
-        executor.pause = max(BUSY, min(QUIET if self.endless else BRIEF, (now - executor.worked) / CALMING))
+        executor.pause = max(BUSY, min(QUIET, (now - executor.worked) / CALMING))
         executor.not_before = now + executor.pause
         if self.endless and isinstance(executor.running, HandoffIntake | BackfillSweep | FullAudit):
             # Before that there would be nothing for it to do, also if others are due.

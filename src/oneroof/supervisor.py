@@ -150,6 +150,7 @@ class Supervisor:
                 plan=partial(self._plan, worker=worker, place=place, lanes=many),
                 begin=self._begin,
                 tell=self._told,
+                call=self._called,
                 stop=self._over,
                 endless=endless,
                 once=self.mode == "once",
@@ -239,9 +240,14 @@ class Supervisor:
         if self.mode == "until idle" and report.step is not None and report.step.written:
             self._ring()
 
-    def _ring(self) -> None:
+    def _called(self) -> None:
+        """A lane has come to its end: whether that is the end of all, everybody is to see at once."""
+        if self.mode == "until idle":
+            self._ring(everybody=True)
+
+    def _ring(self, *, everybody: bool = False) -> None:
         for lane in self._all:
-            lane.ring()
+            lane.ring(everybody=everybody)
 
 
 def worker_names(words: list[str]) -> list[str]:
