@@ -17,7 +17,7 @@ from bench.figure import Figure
 from bench.ground import CANDIDATES, Ground, Trial, say, serially
 from oneroof import db, proof
 from oneroof.db import one
-from oneroof.lane import Report
+from oneroof.report import Report
 from oneroof.supervisor import NAMES
 from oneroof.workers import backfill_sweep, candidate_scan, full_audit, handoff_intake, handoff_tell, input_gate
 

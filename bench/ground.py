@@ -24,7 +24,7 @@ from oneroof.control import GATE
 from oneroof.embedded import EmbeddedServer
 from oneroof.estate.build import build
 from oneroof.estate.owners import owners_file
-from oneroof.lane import Report
+from oneroof.report import Report
 from oneroof.source import Source
 from oneroof.supervisor import Supervisor
 from oneroof.workers import backfill_sweep

@@ -21,7 +21,7 @@ again, inbox is what of it a recipient wants to see.
 Imports point one way; tests/unit/test_import_direction.py has the layers:
 
     errors model moment document ← config owner_lines certificate vocabulary ← db
-      ← substrate embedded approvals channels exceptions findings lease owners policy retry width
+      ← substrate embedded approvals aside channels exceptions findings lease owners policy retry width
       ← estate script events gates kinds people rules source vanishing
       ← migrate columns cursor batch cases catalog guard inbox matches watch
       ← memory ← tail fingerprint handoff signals

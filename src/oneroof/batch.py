@@ -8,6 +8,7 @@ composed once per shape and kept by whoever runs them.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any
@@ -49,6 +50,18 @@ class Applied:
     mark_key: str | None
     xids: list[int]
     staged: list[str] = field(default_factory=list)
+
+    @property
+    def watermark(self) -> tuple[str, str] | None:
+        """The timestamp and the key of the latest row to be believed."""
+        return None if self.mark_ts is None or self.mark_key is None else (self.mark_ts, self.mark_key)
+
+    def mark(self, source: Source) -> list[str] | None:
+        """The same as a place in the order of the keyset."""
+        if self.watermark is None:
+            return None
+        ts, key = self.watermark
+        return [ts, *([key] if len(source.key_columns) == 1 else map(str, json.loads(key)))]
 
 
 @dataclass(frozen=True, slots=True)

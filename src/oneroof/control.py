@@ -108,9 +108,13 @@ class Control:
         """For how long a tick is good: as long as the lease says, or the policy, if that was changed since."""
         return min(held.ttl, self.policies[worker].lease_ttl)
 
-    def lead(self, source: str) -> None:
-        """The intake of a source runs here: what there is to do for others comes from it."""
+    def lead(self, source: str, *, over: bool = False) -> None:
+        """The intake of a source runs here: what there is to do for others comes from it. If that is over, nothing
+        presses any more.
+        """
         self._led[source] = time.monotonic()
+        if over:
+            self.ease(source)
 
     def is_led(self, source: str) -> bool:
         """Whether it did a moment ago."""

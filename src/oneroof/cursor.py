@@ -147,7 +147,7 @@ def open_window(
     )
 
 
-def start(connection: Connection, cursor: Cursor, *, frontier: int, identity: str, leaves: list[int]) -> None:
+def start(connection: Connection, cursor: Cursor, frontier: int, *, identity: str, leaves: list[int]) -> None:
     """Begin at a frontier that somebody else has reached, without a first window."""
     metadata = Jsonb({"leaves": leaves})
     _move(connection, cursor, "start", frontier=str(frontier), identity=identity, metadata=metadata)

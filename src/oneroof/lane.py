@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from oneroof import findings, lease, retry
+from oneroof.bell import Bell, Call
 from oneroof.control import Control
 from oneroof.db import Connection, leave, transaction
 from oneroof.duty import Duty
@@ -23,7 +24,7 @@ from oneroof.errors import HeldElsewhere, OneroofError
 from oneroof.executor import FOLLOWERS, Executor, Worker
 from oneroof.lease import Lease
 from oneroof.link import Link
-from oneroof.worker import Step
+from oneroof.report import Report
 from oneroof.workers import handoff_intake
 from oneroof.workers.backfill_sweep import BackfillSweep
 from oneroof.workers.candidate_scan import CandidateScan
@@ -44,15 +45,6 @@ SLICE = 5.0
 HEAD_START = 1.0
 REGRESSION = "GV410"
 WORKER = "oneroof_worker"
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """Something an executor did or met."""
-
-    executor: str
-    step: Step | None = None
-    what: str | None = None
 
 
 @dataclass(slots=True)
@@ -78,8 +70,7 @@ class Lane:
     _mark: int = field(default=0, init=False)
     _arranged: list[Duty] | None = field(default=None, init=False)
     _began: float = field(default_factory=time.monotonic, init=False)
-    _bell: threading.Event = field(default_factory=threading.Event, init=False)
-    _rung: bool = field(default=False, init=False)
+    bell: Bell = field(default_factory=Bell, init=False)
 
     def run(self, activity: Callable[[], int]) -> None:
         """Rounds until the stop; `activity` counts what all lanes have done, so that idle means idle of all."""
@@ -124,23 +115,15 @@ class Lane:
             return False
         return True
 
-    def ring(self, *, everybody: bool = False) -> None:
-        """From another thread: somebody has brought something to those who live on it; or it is over, for everybody."""
-        self._rung = self._rung or everybody
-        self._bell.set()
-
     def _rest(self) -> None:
         """Until somebody wants his turn; those who live on what others bring want it when they hear of it."""
-        if self._bell.wait(self._until_next()):
-            self._bell.clear()
-            everybody, self._rung = self._rung, False
+        if (call := self.bell.wait(self._until_next())) is not None:
             for executor in self.executors:
-                if everybody or executor.follows:
+                if call is Call.EVERYBODY or executor.follows:
                     executor.not_before = 0.0
 
     def _is_hot(self) -> bool:
-        now = time.monotonic()
-        return any(executor.is_hot(now) for executor in self.executors)
+        return any(executor.is_hot(time.monotonic()) for executor in self.executors)
 
     def _in_turn(self) -> Iterator[Executor]:
         """Each once, and whoever had news a moment ago again after every other one: it does not wait for them all."""
@@ -275,18 +258,16 @@ class Lane:
             self._sicken(connection, executor, error)
             return
         self.link.hold()
-        executor.ticked, executor.looked = now, now
+        executor.ticked = executor.looked = now
         self.control.note(worker, failed=False)
         if isinstance(running, HandoffIntake):
-            self.control.lead(executor.duty.scope)
+            self.control.lead(executor.duty.scope, over=step.idle and not self.endless)
         elif isinstance(running, BackfillSweep):
             self.control.sweep(executor.duty.source.source_name, over=step.idle)
         self._recover(connection, executor)
         executor.still_at = self._mark if step.idle else None
         if step.idle:
             self._later(executor, idle=True)
-            if isinstance(running, HandoffIntake) and not self.endless:
-                self.control.ease(executor.duty.scope)
         else:
             self.control.spend(worker, step.seen)
             executor.not_before = max(self.control.free_at(worker), time.monotonic() + step.rest)
@@ -294,7 +275,7 @@ class Lane:
             if running.has_news if isinstance(running, HandoffIntake) else step.seen:
                 executor.worked = time.monotonic()
                 if isinstance(running, HandoffIntake):
-                    self._press(running, step, executor.duty.scope)
+                    self._press(running, step.seen, executor.duty.scope)
             elif pressed and not executor.is_hot(now):
                 # A walk over what is known can wait a little for those with news.
                 executor.not_before = max(executor.not_before, time.monotonic() + ASIDE)
@@ -306,11 +287,11 @@ class Lane:
             executor.not_before = max(executor.not_before, time.monotonic() + 2 * (time.monotonic() - now))
         self.tell(Report(executor.duty.executor, step=step))
 
-    def _press(self, running: HandoffIntake, step: Step, scope: str) -> None:
+    def _press(self, running: HandoffIntake, seen: int, scope: str) -> None:
         """In a backlog nobody waits for the newest rows."""
-        if step.seen < running.batch:
+        if seen < running.batch:
             self.control.meet(scope)
-            if step.seen >= MANY:
+            if seen >= MANY:
                 self.control.press(scope)
 
     def _later(self, executor: Executor, *, idle: bool) -> None:
@@ -378,10 +359,10 @@ class Lane:
             self.tell(Report(executor.duty.executor, what=why))
 
     def _find(self, connection: Connection, kind: str, executor: Executor, why: str) -> None:
+        duty = executor.duty
+        details = {"worker": duty.worker, "source": duty.scope, "instance": self.instance}
         with transaction(connection, doing="raising a finding", role=WORKER, lock_timeout=2):
-            subject = executor.duty.executor
-            details = {"worker": executor.duty.worker, "source": executor.duty.scope, "instance": self.instance}
-            findings.raise_finding(connection, kind, subject=subject, title=why, details=details)
+            findings.raise_finding(connection, kind, subject=duty.executor, title=why, details=details)
 
     def _clear(self, connection: Connection, executor: Executor, *kinds: str) -> None:
         with transaction(connection, doing="closing a finding", role=WORKER, lock_timeout=2):

@@ -8,6 +8,7 @@ where the walk has been: the mark of its files tells, and the walk begins anew.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,7 @@ from oneroof.width import Width
 # Pages at once where nobody has news: read in less than a tenth of a second, so that the first to come waits no longer.
 PAGES = 16_384
 SMALL = 256
+_TID = re.compile(r"\(\d+,\d+\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,3 +108,24 @@ def find_pieces(
     ends = [*(begins for begins, _, _ in batches[1:]), last]
     firsts = [first, *ends[:-1]]
     return [Piece(firsts[i], ends[i], rows, tids) for i, (_, rows, tids) in enumerate(batches)]
+
+
+def joined(pieces: list[Piece], *, batch: int) -> list[Piece]:
+    """Pieces of which each begins where the one before it ends, cut anew into as few as hold a batch each. Rows in
+    several partitions may have one ctid, and are not parted.
+    """
+    tids = [tid for piece in pieces for tid in _TID.findall(piece.tids)]
+    cuts, at = [0], batch
+    while at < len(tids):
+        if tids[at] == tids[at - 1]:
+            at += 1
+        else:
+            cuts.append(at)
+            at += batch
+    ends = [*(tail.position(tids[cut]) for cut in cuts[1:]), pieces[-1].last]
+    firsts = [pieces[0].first, *ends[:-1]]
+    parts = [tids[cut:end] for cut, end in zip(cuts, [*cuts[1:], len(tids)], strict=True)]
+    return [
+        Piece(first, end, len(part), "{" + ",".join(f'"{tid}"' for tid in part) + "}")
+        for first, end, part in zip(firsts, ends, parts, strict=True)
+    ]

@@ -7,19 +7,17 @@ found is written by the first alone, in the transaction of its step. Whoever get
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 from psycopg.rows import TupleRow
 
-from oneroof import reconcile
-from oneroof.db import Connection, one, queries, transaction
-from oneroof.errors import Unavailable
+from oneroof import aside, reconcile
+from oneroof.db import Connection, one, queries
 from oneroof.reconcile import Piece
 from oneroof.source import Source
 from oneroof.tail import SLOTS
-from oneroof.walk import SETTINGS, STATEMENT
+from oneroof.walk import SETTINGS
 
 # A range of fewer pages is not worth a connection.
 LONG = 1_024
@@ -58,22 +56,14 @@ class Sums:
         if self.dial is None or min(piece.last, end) - piece.first < LONG * SLOTS:
             return [self._ask(self.connection, reading, piece)]
         first, second = piece.halves(end)
-        with ThreadPoolExecutor(max_workers=1) as pool:
-            aside: Future[TupleRow | None] = pool.submit(self._aside, reading, second)
-            found = self._ask(self.connection, reading, first)
-            rest = aside.result()
+        found, rest = aside.together(
+            self.dial,
+            lambda: self._ask(self.connection, reading, first),
+            lambda other: self._ask(other, reading, second),
+            doing=f"auditing {self.source.source_name}",
+            settings=SETTINGS,
+        )
         return [found, rest or self._ask(self.connection, reading, second)]
-
-    def _aside(self, reading: bytes, piece: Piece) -> TupleRow | None:
-        assert self.dial is not None
-        try:
-            other = self.dial()
-        except Unavailable:
-            return None
-        limits: dict[str, Any] = {"statement_timeout": STATEMENT, "lock_timeout": STATEMENT / 2, "settings": SETTINGS}
-        doing = f"auditing {self.source.source_name}"
-        with other, transaction(other, doing=doing, role="oneroof_worker", read_only=True, **limits):
-            return self._ask(other, reading, piece)
 
     def _ask(self, connection: Connection, reading: bytes, piece: Piece) -> TupleRow:
         row = connection.execute(reading, self._given(**piece.given)).fetchone()

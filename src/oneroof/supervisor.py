@@ -17,15 +17,17 @@ from typing import Literal
 
 from oneroof import handoff, ranges, watch
 from oneroof import source as sources
+from oneroof.bell import Call
 from oneroof.control import GATE, Control
 from oneroof.db import Connection, leave
 from oneroof.duty import Duty
 from oneroof.errors import HeldElsewhere, Refused, Usage
 from oneroof.executor import Worker
 from oneroof.gates import require_open
-from oneroof.lane import Lane, Report
+from oneroof.lane import Lane
 from oneroof.lease import Lease
 from oneroof.link import Link
+from oneroof.report import Report
 from oneroof.source import INVENTORY, Source
 from oneroof.workers import backfill_sweep, candidate_scan, full_audit, handoff_intake, handoff_tell, input_gate
 from oneroof.workers.backfill_sweep import BackfillSweep
@@ -87,7 +89,7 @@ class Supervisor:
             raise
         finally:
             self._over.set()
-            self._ring()
+            self._ring(Call.EVERYBODY)
             for thread in threads:
                 thread.join(timeout=10)
         for lane in lanes:
@@ -228,6 +230,7 @@ class Supervisor:
             sweep_interval=interval,
             at_once=at_once,
             hurried=self.mode == "once",
+            dial=self.dial if at_once else None,
         )
 
     def _told(self, report: Report) -> None:
@@ -238,16 +241,16 @@ class Supervisor:
             self.tell(report)
         # Where nobody waits for the newest row, a look too many is cheaper than a wait.
         if self.mode == "until idle" and report.step is not None and report.step.written:
-            self._ring()
+            self._ring(Call.FOLLOWERS)
 
     def _called(self) -> None:
         """A lane has come to its end: whether that is the end of all, everybody is to see at once."""
         if self.mode == "until idle":
-            self._ring(everybody=True)
+            self._ring(Call.EVERYBODY)
 
-    def _ring(self, *, everybody: bool = False) -> None:
+    def _ring(self, call: Call) -> None:
         for lane in self._all:
-            lane.ring(everybody=everybody)
+            lane.bell.ring(call)
 
 
 def worker_names(words: list[str]) -> list[str]:

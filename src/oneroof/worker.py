@@ -22,7 +22,7 @@ from oneroof.width import Width
 
 READ_LIMIT = 5.0
 ATTEMPTS = 6
-_SETTINGS = {
+SETTINGS = {
     "timezone": "UTC",
     "datestyle": "ISO",
     # A policy that would hide rows is an error: silence would be an omission.
@@ -97,7 +97,7 @@ def fenced(
     of the planner. `more` is said in the same breath, and the batch is given its answer beside the cursor.
     """
     settings = {
-        **_SETTINGS,
+        **SETTINGS,
         **(planning or {}),
         "idle_in_transaction_session_timeout": f"{int(held.ttl * 500)}ms",
     }

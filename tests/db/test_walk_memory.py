@@ -10,9 +10,11 @@ import pytest
 from psycopg import sql
 
 import inventory
+from bed import connect
 from inventory import INTAKE
-from oneroof import tail, window
+from oneroof import ahead, tail, window
 from oneroof.db import Connection, one
+from oneroof.errors import OneroofError, Unavailable
 from oneroof.workers.handoff_intake import HandoffIntake
 
 ROWS = "INSERT INTO src SELECT n, now() - interval '1 day', 'c' || n FROM generate_series(1, 40) AS n"
@@ -96,3 +98,51 @@ def test_an_heir_goes_on_where_the_walk_was_and_counts_nothing_twice(admin: Conn
             break
     assert inventory.seen(admin, INTAKE) - before == 40
     assert inventory.wrong(admin) == []
+
+
+class Dialled:
+    """A second connection, if it can be had, and how often it was asked for."""
+
+    def __init__(self, dsn: str, *, is_there: bool) -> None:
+        self.dsn, self.is_there, self.times = dsn, is_there, 0
+
+    def __call__(self) -> Connection:
+        self.times += 1
+        if not self.is_there:
+            raise Unavailable("too many connections")
+        return connect(self.dsn)
+
+
+@pytest.mark.parametrize("is_there", [True, False], ids=["second connection", "none to be had"])
+@pytest.mark.parametrize("batches", [1, 4])
+def test_a_long_walk_is_read_by_two_and_applied_once(
+    admin: Connection, installed_database: str, monkeypatch: pytest.MonkeyPatch, *, is_there: bool, batches: int
+) -> None:
+    """Also where the first half has more than one reading may find."""
+    monkeypatch.setattr(ahead, "LONG", 0)
+    monkeypatch.setattr(ahead, "BATCHES", batches)
+    alone, dial = changed(admin), Dialled(installed_database, is_there=is_there)
+    both = HandoffIntake(admin, alone.source, alone.lease, batch=5, at_once=True, dial=dial)
+    assert walked(admin, both) == []
+    assert dial.times > 0
+
+
+def test_a_failure_of_the_second_reader_is_one_of_the_walk_and_loses_nothing(
+    admin: Connection, installed_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is cut off in the middle of its half; the walk says so, and does it again."""
+    monkeypatch.setattr(ahead, "LONG", 0)
+    alone, cut = changed(admin), list[int]()
+
+    def dial() -> Connection:
+        other = connect(installed_database)
+        if not cut:
+            cut.append(other.info.backend_pid)
+            with connect(installed_database) as killer:
+                killer.execute("SELECT pg_terminate_backend(%s, 5000)", (cut[0],))
+        return other
+
+    both = HandoffIntake(admin, alone.source, alone.lease, batch=5, at_once=True, dial=dial)
+    with pytest.raises(OneroofError, match="tailing src"):
+        both.run_once()
+    assert walked(admin, both) == []

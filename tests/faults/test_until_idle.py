@@ -11,10 +11,10 @@ from bed import connect
 from by_hand import Server, server
 from oneroof import lane
 from oneroof.db import Connection
-from oneroof.lane import Report
+from oneroof.report import Report
 from oneroof.supervisor import Supervisor
 from oneroof.worker import MOVED, Step
-from oneroof.workers import candidate_scan, handoff_intake, input_gate
+from oneroof.workers import backfill_sweep, candidate_scan, handoff_intake, input_gate
 from oneroof.workers.handoff_intake import HandoffIntake
 
 JUDGES = [handoff_intake.NAME, input_gate.NAME, candidate_scan.NAME]
@@ -77,3 +77,22 @@ def test_followers_begin_when_the_intake_has_had_its_turn(monkeypatch: pytest.Mo
     with server() as host:
         assert run(host, JUDGES)[0].executor == f"{handoff_intake.NAME}:birth_registry"
         assert run(host, [input_gate.NAME])[0].executor == f"{input_gate.NAME}:birth_registry"
+
+
+def test_a_sweep_is_not_kept_from_its_work_by_those_who_judge_what_it_leaves() -> None:
+    """They have a turn a second while it is under way, however many batches that is, and come to their end after it."""
+    with server() as host, connect(host.dsn()) as admin:
+        admin.execute(
+            "UPDATE governance_worker_policy SET batch_size = 10 WHERE worker_name = %s", [backfill_sweep.NAME]
+        )
+        began = monotonic()
+        told = run(host, [backfill_sweep.NAME, *JUDGES])
+        seconds = monotonic() - began
+        (dirty,) = admin.execute("SELECT count(*) FROM governance_candidate_state WHERE dirty").fetchone() or (None,)
+    names = [each.executor for each in told]
+    swept = [n for n, each in enumerate(told) if each.executor.startswith(backfill_sweep.NAME) and each.step]
+    judged = sum(name == f"{input_gate.NAME}:birth_registry" for name in names[: swept[-1]])
+    assert len(swept) > 50
+    # A turn of a lane may be several, if there is work.
+    assert judged <= 4 * (seconds + 2), (judged, len(swept), seconds)
+    assert dirty == 0

@@ -22,7 +22,7 @@ from oneroof.columns import DATED, UNDATED
 from oneroof.db import Connection, one, queries, transaction
 from oneroof.source import Source
 from oneroof.tail import SLOTS, Bounds, Range
-from oneroof.worker import _SETTINGS
+from oneroof.worker import SETTINGS
 from oneroof.workers import handoff_intake
 
 BIRTHS = 200_000
@@ -108,7 +108,7 @@ def births(connection: Connection) -> Source:
 
 @contextmanager
 def as_worker(connection: Connection) -> Iterator[None]:
-    with transaction(connection, doing="explaining", role="oneroof_worker", statement_timeout=5, settings=_SETTINGS):
+    with transaction(connection, doing="explaining", role="oneroof_worker", statement_timeout=5, settings=SETTINGS):
         yield
 
 

@@ -7,7 +7,6 @@ either of them applies is remembered until F has passed it, so that each version
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
 from copy import copy
@@ -17,7 +16,7 @@ from typing import Any, TypeVar
 from psycopg import errors as pg
 from psycopg.rows import TupleRow
 
-from oneroof import cursor, handoff, retries, strip, window
+from oneroof import cursor, handoff, origin, retries, strip, window
 from oneroof.ahead import BUSY_PAGES, Ahead
 from oneroof.asking import Asking
 from oneroof.batch import Applied, Ask
@@ -31,6 +30,7 @@ from oneroof.lull import Lull
 from oneroof.retries import Retries
 from oneroof.source import INVENTORY, REGISTER, Source
 from oneroof.streak import Streak
+from oneroof.strip import Piece
 from oneroof.tail import FARTHEST, Bounds
 from oneroof.telling import Telling
 from oneroof.width import Width
@@ -64,8 +64,9 @@ class HandoffIntake:
     """The intake of one source by one instance. `sweep_interval` is how long the frontier may rest; `at_once` means
     that the first window does not wait for it, and that what oneroof wrote itself is counted as it comes; `pressed`
     that somebody with news waits for the turn to end, and `is_hot` that it is this one; `hurried` that what was handed
-    off is told at once. `has_news` says whether the last turn met any: what the walk finds was not waited for, and what
-    oneroof wrote itself is none; `calm` for how many seconds there can be none.
+    off is told at once; `dial` opens a second connection for a long walk. `has_news` says whether the last turn met
+    any: what the walk finds was not waited for, and what oneroof wrote itself is none; `calm` for how many seconds
+    there can be none.
     """
 
     connection: Connection
@@ -76,6 +77,7 @@ class HandoffIntake:
     at_once: bool = False
     effect: str | None = None
     hurried: bool = False
+    dial: Callable[[], Connection] | None = None
     pressed: bool = False
     is_hot: bool = False
     has_news: bool = field(default=False, init=False)
@@ -101,15 +103,14 @@ class HandoffIntake:
     _pass_seconds: float = field(default=0.0, init=False)
     _glance: Glance = field(init=False)
     _lull: Lull = field(init=False)
-    # The latest xid that is remembered; and that was before the walk, or by the fast lane since: the walk itself comes
-    # by no row twice, unless it begins anew.
+    # The latest xid that is remembered; and that was before the walk, or by the fast lane since.
     _remembered: int | None = field(default=None, init=False)
     _met: int | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self._width, self._telling = Width(most=self.batch), Telling(self.source)
         self._asking = Asking(self.source, NAME, with_own=self.at_once, effect=self.effect)
-        self._ahead = Ahead(self._asking, self.batch)
+        self._ahead = Ahead(self._asking, self.batch, self.dial)
         self._glance = Glance(passes_over=self.source.own_column is not None and not self.at_once)
         self._lull = Lull(self.sweep_interval)
         self._retries = Retries(NAME, self.source, self.name, Width(most=self.batch), anew=False)
@@ -251,24 +252,13 @@ class HandoffIntake:
         return True
 
     def _start(self, here: Cursor, horizon: Horizon) -> Step:
-        """An inventory goes on from where its first sweep closed; a change log starts where it was registered, and a
-        register when it has been looked at once.
-        """
+        """Where it begins; a register when it has been looked at once."""
         if self.source.source_kind == REGISTER:
             return self._open(here, horizon, phase="seeding", full=True)
-        ground = cursor.read_ground(self.connection, self.source)
-        frontier, identity, leaves = horizon.xid, horizon.identity, ground.leaves
-        if self.source.source_kind == INVENTORY:
-            swept = self.connection.execute(queries("cursor")["swept"], {"source": self.name}).fetchone()
-            if swept is None:
-                return NOTHING
-            frontier, identity, leaves = swept
-        else:
-            (registered,) = one(self.connection, queries("cursor")["registered"], {"source": self.name})
-            # One of another cluster says nothing here.
-            if registered <= horizon.xid <= registered + FARTHEST:
-                frontier = registered
-        cursor.start(self.connection, here, frontier=frontier, identity=identity, leaves=leaves)
+        begins = origin.find(self.connection, self.source, horizon)
+        if begins is None:
+            return NOTHING
+        cursor.start(self.connection, here, begins.frontier, identity=begins.identity, leaves=begins.leaves)
         return MOVED
 
     def _open(self, here: Cursor, horizon: Horizon, *, phase: str, full: bool) -> Step:
@@ -299,9 +289,9 @@ class HandoffIntake:
     def _newest(
         self, here: Cursor, at: At | None, answer: TupleRow | None, poison: OneroofError | None
     ) -> Applied | None:
+        look = self._glance
         if not self._is_fast:
             return None
-        look = self._glance
         if self._overlap is not None:
             look.note(here.oldest)
         if look.since is None:
@@ -317,10 +307,7 @@ class HandoffIntake:
         self._telling.is_full = done.read == size
         self._account(here, done, poison=poison, at=at, full=False)
         self._met = None if self._met is None else max([self._met, *done.xids])
-        mark = None
-        if done.read == size and done.mark_ts is not None and done.mark_key is not None:
-            keys = [done.mark_key] if len(self.source.key_columns) == 1 else map(str, json.loads(done.mark_key))
-            mark = [done.mark_ts, *keys]
+        mark = done.mark(self.source) if done.read == size else None
         look.go_on(mark, read=done.read, is_full=done.read == size, horizon=here.horizon, xids=done.xids)
         return done
 
@@ -359,9 +346,13 @@ class HandoffIntake:
             return MOVED
         if window.is_over(at, ground):
             return self._close(here, at)
-        full = at["full"]
-        busy = self.pressed or self._batches > 0
-        piece = self._ahead.next(self.connection, here, at, ground, busy=busy)
+        busy, births, found = self.pressed or self._batches > 0, self._streak.lasts(), at
+
+        def apply(piece: Piece, *, beyond: int = 0) -> Applied:
+            asked = self._asking.piece(here, found, piece, beyond=beyond, births=births, poison=poison)
+            return retries.apply(self.connection, self.source, asked, poison=poison)
+
+        piece = self._ahead.next(self.connection, here, at, ground, busy=busy, rehearse=apply)
         at = {**at, "tid": piece.last}
         # How long a pass takes is a matter of the table, not of what there was to do.
         self._pass_seconds, self._is_held_up = self._pass_seconds + time.monotonic() - began, False
@@ -371,10 +362,8 @@ class HandoffIntake:
             cursor.place(self.connection, here, at)
             return MOVED
         self._met, self._telling.has_found = self._latest_remembered(here) if self._met is None else self._met, True
-        births = self._streak.lasts()
-        asked = self._asking.piece(here, at, piece, beyond=self._met, births=births, poison=poison)
-        done = retries.apply(self.connection, self.source, asked, poison=poison)
-        self._account(here, done, poison=poison, at=at, full=full)
+        done = apply(piece, beyond=self._met)
+        self._account(here, done, poison=poison, at=at, full=at["full"])
         self._glance.beyond = self._remembered
         return Step(seen=done.read, written=done.written, idle=False)
 
@@ -396,8 +385,7 @@ class HandoffIntake:
             # What is staged failed, and what is looked at for the first time is no change yet.
             marked = 0 if poison or here.phase == "seeding" else done.written
             self._draft = self.run.after(counted, marked=marked, own=done.own, dlq=done.written if poison else 0)
-            watermark = None if done.mark_ts is None or done.mark_key is None else (done.mark_ts, done.mark_key)
-            told: dict[str, Any] = {"watermark": watermark, "summary": self._draft.summary()}
+            told: dict[str, Any] = {"watermark": done.watermark, "summary": self._draft.summary()}
             told |= {"seen": counted, "written": marked, "coalesced": done.coalesced}
             cursor.advance(self.connection, here, at=at, **told)
 

@@ -1,0 +1,37 @@
+"""The origin: where an intake begins that has no frontier yet (doc 39 §39.5).
+
+An inventory goes on from where its first sweep closed, so that nothing is lost between the two; a change log starts
+where it was registered.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from oneroof import cursor
+from oneroof.cursor import Horizon
+from oneroof.db import Connection, one, queries
+from oneroof.source import INVENTORY, Source
+from oneroof.tail import FARTHEST
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A frontier, the cluster it is of, and the tables that the rows lay in then."""
+
+    frontier: int
+    identity: str
+    leaves: list[int]
+
+
+def find(connection: Connection, source: Source, horizon: Horizon) -> Origin | None:
+    """Where to begin; None while an inventory is not swept."""
+    who = {"source": source.source_name}
+    if source.source_kind == INVENTORY:
+        swept = connection.execute(queries("cursor")["swept"], who).fetchone()
+        return None if swept is None else Origin(*swept)
+    (registered,) = one(connection, queries("cursor")["registered"], who)
+    # One of another cluster says nothing here.
+    is_here = registered <= horizon.xid <= registered + FARTHEST
+    leaves = cursor.read_ground(connection, source).leaves
+    return Origin(registered if is_here else horizon.xid, horizon.identity, leaves)
