@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from oneroof.duty import Duty
@@ -51,3 +52,12 @@ class Executor:
     def is_hot(self, now: float) -> bool:
         """Whether there was news a moment ago."""
         return now - self.worked < BRIEF
+
+
+def in_turn(executors: list[Executor]) -> Iterator[Executor]:
+    """Each once, and whoever had news a moment ago again after every other one: it does not wait for them all."""
+    for executor in list(executors):
+        yield executor
+        latest = max(executors, key=lambda each: each.worked)
+        if latest is not executor and latest.is_hot(time.monotonic()):
+            yield latest

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -21,7 +21,7 @@ from oneroof.control import Control
 from oneroof.db import Connection, leave, transaction
 from oneroof.duty import Duty
 from oneroof.errors import HeldElsewhere, OneroofError
-from oneroof.executor import FOLLOWERS, Executor, Worker
+from oneroof.executor import FOLLOWERS, Executor, Worker, in_turn
 from oneroof.lease import Lease
 from oneroof.link import Link
 from oneroof.report import Report
@@ -59,6 +59,7 @@ class Lane:
     tell: Callable[[Report], None]
     # Whoever has come to an end says so, since others may have waited for it.
     call: Callable[[], None]
+    guard: threading.Lock
     stop: threading.Event
     endless: bool
     once: bool
@@ -71,6 +72,7 @@ class Lane:
     _arranged: list[Duty] | None = field(default=None, init=False)
     _began: float = field(default_factory=time.monotonic, init=False)
     bell: Bell = field(default_factory=Bell, init=False)
+    _has_worked: bool = field(default=False, init=False)
 
     def run(self, activity: Callable[[], int]) -> None:
         """Rounds until the stop; `activity` counts what all lanes have done, so that idle means idle of all."""
@@ -89,10 +91,10 @@ class Lane:
             self._end()
 
     def _note_idle(self) -> None:
-        idle = [executor.idle_at for executor in self.executors]
-        known = [mark for mark in idle if mark is not None]
-        worked, self.idle_at = self.idle_at is None, None if len(known) < len(idle) else min(known, default=self._mark)
-        if worked and self.idle_at is not None:
+        known = [executor.idle_at for executor in self.executors if executor.idle_at is not None]
+        self.idle_at = None if len(known) < len(self.executors) else min(known, default=self._mark)
+        if self._has_worked and self.idle_at is not None:
+            self._has_worked = False
             self.call()
 
     def _round(self, activity: Callable[[], int]) -> bool:
@@ -100,7 +102,7 @@ class Lane:
         try:
             connection = self._connected()
             self._arrange(connection)
-            for executor in self._in_turn():
+            for executor in in_turn(self.executors):
                 self._turns(connection, executor, activity)
             self.control.watch(connection, hot=self._is_hot())
         except OneroofError as error:
@@ -124,14 +126,6 @@ class Lane:
 
     def _is_hot(self) -> bool:
         return any(executor.is_hot(time.monotonic()) for executor in self.executors)
-
-    def _in_turn(self) -> Iterator[Executor]:
-        """Each once, and whoever had news a moment ago again after every other one: it does not wait for them all."""
-        for executor in list(self.executors):
-            yield executor
-            latest = max(self.executors, key=lambda each: each.worked)
-            if latest is not executor and latest.is_hot(time.monotonic()):
-                yield latest
 
     def _until_next(self) -> float:
         """Until somebody wants his turn, or a lease its tick."""
@@ -241,6 +235,11 @@ class Lane:
 
     def _work(self, connection: Connection, executor: Executor) -> None:
         worker, now = executor.duty.worker, time.monotonic()
+        with self.guard:
+            # Nobody begins when all were found to be idle, and nobody is while he looks.
+            if self.stop.is_set():
+                return
+            self.idle_at = None
         try:
             running = self._started(connection, executor)
             # Whoever runs until idle waits for the last row, and for none before it.
@@ -269,6 +268,7 @@ class Lane:
         if step.idle:
             self._later(executor, idle=True)
         else:
+            self._has_worked = True
             self.control.spend(worker, step.seen)
             executor.not_before = max(self.control.free_at(worker), time.monotonic() + step.rest)
             executor.pause, executor.idle_at = 0.0, None

@@ -113,11 +113,19 @@ class Supervisor:
         while any(thread.is_alive() for thread in threads):
             if self.stop.is_set() or any(lane.failure for lane in lanes):
                 return
-            if self.mode == "until idle" and all(lane.idle_at == self._activity for lane in lanes):
+            if self.mode == "until idle" and self._is_over(lanes):
                 return
             if self.mode == "until idle" and self._control.policies and not self._control.gate_open:
                 raise Refused(f"the gate {GATE} was closed", hint=f"oneroof gate request {GATE} --reason …")
             self.stop.wait(0.2 if self.mode == "for ever" else 0.02)
+
+    def _is_over(self, lanes: list[Lane]) -> bool:
+        """Whether every lane is idle since the last time that any had work; then none begins any more."""
+        with self._lock:
+            over = all(lane.idle_at == self._activity for lane in lanes)
+            if over:
+                self._over.set()
+        return over
 
     def _last_look(self) -> None:
         """What this run has opened or closed shows in the findings at once, also of a run that was short; and all that
@@ -153,6 +161,7 @@ class Supervisor:
                 begin=self._begin,
                 tell=self._told,
                 call=self._called,
+                guard=self._lock,
                 stop=self._over,
                 endless=endless,
                 once=self.mode == "once",

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import threading
 from time import monotonic
+from typing import Any
 
 import pytest
 
 from bed import connect
 from by_hand import Server, server
-from oneroof import lane
+from oneroof import lane, lease
 from oneroof.db import Connection
+from oneroof.errors import HeldElsewhere
+from oneroof.lane import Lane
+from oneroof.lease import Lease
 from oneroof.report import Report
 from oneroof.supervisor import Supervisor
 from oneroof.worker import MOVED, Step
 from oneroof.workers import backfill_sweep, candidate_scan, handoff_intake, input_gate
+from oneroof.workers.backfill_sweep import BackfillSweep
 from oneroof.workers.handoff_intake import HandoffIntake
 
 JUDGES = [handoff_intake.NAME, input_gate.NAME, candidate_scan.NAME]
@@ -96,3 +101,29 @@ def test_a_sweep_is_not_kept_from_its_work_by_those_who_judge_what_it_leaves() -
     # A turn of a lane may be several, if there is work.
     assert judged <= 4 * (seconds + 2), (judged, len(swept), seconds)
     assert dirty == 0
+
+
+def test_a_run_does_not_end_while_one_is_at_work_that_had_waited_for_a_lease(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was idle, since another held its lease; got it the next moment; and is at work when the others are idle."""
+    claim, step, refused = lease.claim, BackfillSweep.run_once, list[str]()
+
+    def late(connection: Connection, executor: str, **words: Any) -> Lease:
+        if executor.startswith(backfill_sweep.NAME) and not refused:
+            refused.append(executor)
+            raise HeldElsewhere("held by another")
+        return claim(connection, executor, **words)
+
+    def slowly(sweep: BackfillSweep) -> Step:
+        # Longer than it takes to see that nobody has anything to do.
+        threading.Event().wait(0.1 if sweep.run.batch_count == 0 else 0)
+        return step(sweep)
+
+    monkeypatch.setattr(lease, "claim", late)
+    monkeypatch.setattr(BackfillSweep, "run_once", slowly)
+    # It tries again before anybody has looked.
+    monkeypatch.setattr(Lane, "_rest", lambda self: setattr(self.executors[0], "not_before", 0.0))
+    with server() as host, connect(host.dsn()) as admin:
+        rows = admin.execute("SELECT count(*) FROM birth_registry").fetchone()
+        told = run(host, [backfill_sweep.NAME])
+    assert refused
+    assert rows == (sum(each.step.seen for each in told if each.step),)

@@ -216,7 +216,7 @@ class HandoffIntake:
             return self._start(here, horizon)
         if self._is_elsewhere(here, horizon):
             return self._open(here, horizon, phase="reconciling", full=True)
-        if self.at_once and self._is_fast and not (self._window or self.windows_closed):
+        if self.at_once and self._is_fast and not (self._window or self.windows_closed) and self._due(here):
             # Where nobody waits for the newest rows the walk finds them with all others.
             return self._open(here, horizon, phase="incremental", full=False)
         at = self._glide(here)
