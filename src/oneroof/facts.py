@@ -18,6 +18,8 @@ from oneroof.source import Source
 PAGES = 4_000
 JUDGED = 2_000
 ROUNDS = 10
+# Of how many objects findings are counted in one statement: about a second's work.
+COUNTED = 1_000_000
 
 
 def sample(connection: Connection, source: Source, *, blocks: int) -> None:
@@ -114,9 +116,11 @@ def has_moved(connection: Connection, source: Source, *, since: str) -> bool:
     return bool(one(connection, queries("facts")["has_moved"], {"source": source.source_name, "since": since})[0])
 
 
-def count(connection: Connection, source: Source) -> int:
-    """Count the findings of classes in which something moved; how many populations changed."""
-    return int(one(connection, queries("facts")["count"], {"source": source.source_name})[0])
+def count(connection: Connection, source: Source, *, most: int = COUNTED) -> int:
+    """Count the findings of classes in which something moved, of about so many objects at a time; how many classes are
+    left.
+    """
+    return int(one(connection, queries("facts")["count"], {"source": source.source_name, "most": most})[1])
 
 
 def _learn(connection: Connection, source: Source, found: sql.Composed, given: dict[str, object]) -> int:

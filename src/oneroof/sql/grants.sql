@@ -107,7 +107,7 @@ GRANT INSERT, UPDATE, DELETE ON public.governance_duplicate TO oneroof_worker;
 GRANT EXECUTE ON FUNCTION public.gov_class_facts(), public.gov_facts_of(text, text, text, jsonb, jsonb, jsonb)
   TO oneroof_reader, oneroof_worker, oneroof_operator;
 GRANT SELECT ON public.governance_class_finding TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_console;
-GRANT EXECUTE ON FUNCTION public.gov_objects_refresh(), public.gov_inventory_gaps(), public.gov_findings_count(text), public.gov_findings_tell(text, bigint) TO oneroof_worker;
+GRANT EXECUTE ON FUNCTION public.gov_objects_refresh(), public.gov_inventory_gaps(), public.gov_findings_count(text, bigint), public.gov_findings_tell(text, bigint) TO oneroof_worker;
 GRANT EXECUTE ON FUNCTION public.gov_classes_refresh(), public.gov_fact_sets_judge(text, bigint), public.gov_objects_judge(text, bigint),
   public.gov_gate_mark(text, bigint), public.gov_scan_apply(text, bigint), public.gov_scan_spread(text, bigint),
   public.gov_scan_expire(text, bigint), public.gov_candidates_vanish(text, text[]), public.gov_candidates_lose(text, text[]),

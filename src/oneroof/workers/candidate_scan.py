@@ -23,6 +23,8 @@ BATCH = 5_000
 SWEEP_INTERVAL = 10.0
 # How many findings to tell in one transaction.
 FINDINGS = 200
+# Counting them may take one part in so many of the time.
+SHARE = 20
 # In a storm: how many marks of groups to take at once, and the seconds in which other work has its turn.
 MARKS, THROTTLE = 10, 0.5
 # Seconds for which findings wait for verdicts that are about to change, and between two looks.
@@ -45,6 +47,9 @@ class CandidateScan:
     _refreshed: float = field(default=float("-inf"), init=False)
     _counted: float = field(default=float("-inf"), init=False)
     _horizon: str | None = field(default=None, init=False)
+    # How many classes are still to be counted, and the seconds that the last count has taken.
+    _uncounted: int = field(default=0, init=False)
+    _counting: float = field(default=0.0, init=False)
     _put_off: float | None = field(default=None, init=False)
     _throttled: float = field(default=0.0, init=False)
     _left: int = field(default=0, init=False)
@@ -57,9 +62,19 @@ class CandidateScan:
         """Marks of groups, by themselves, since whoever marks waits for it; then some dirty candidates; then members of
         what was judged anew; then what is too old.
         """
-        step, self.run = fenced(
-            self.connection, self.lease, self._batch, worker=NAME, source=self.name, doing=f"scanning {self.name}"
-        )
+        before = self._horizon, self._counted, self._uncounted
+
+        def anew(here: Cursor) -> tuple[Step, Run]:
+            # What an attempt has counted that was not kept is not counted.
+            self._horizon, self._counted, self._uncounted = before
+            return self._batch(here)
+
+        doing = f"scanning {self.name}"
+        try:
+            step, self.run = fenced(self.connection, self.lease, anew, worker=NAME, source=self.name, doing=doing)
+        except BaseException:
+            self._horizon, self._counted, self._uncounted = None, before[1], 0
+            raise
         return step
 
     def _batch(self, here: Cursor) -> tuple[Step, Run]:
@@ -90,12 +105,12 @@ class CandidateScan:
         """When the verdicts are still: count what they found, and tell it. While they are about to change this is put
         off for a while, since it would have to be done again.
         """
-        if (self.at_once or self._is_due(self._counted)) and self._has_moved():
+        if self._uncounted or ((self.at_once or self._is_counting_due()) and self._has_moved()):
             self._put_off = self._put_off or time.monotonic()
             if time.monotonic() - self._put_off < PATIENCE and facts.is_moving(self.connection, self.source):
                 return Step(seen=0, written=0, idle=False, rest=REST)
-            self._horizon, self._counted, self._put_off = facts.horizon(self.connection), time.monotonic(), None
-            facts.count(self.connection, self.source)
+            if self._count():
+                return MOVED
             number, seen = int(here.metadata.get("batches") or 0), here.events_seen
             if number:
                 who = {"worker": NAME, "source": self.name}
@@ -103,6 +118,20 @@ class CandidateScan:
                 events.emit(self.connection, done)
         told = facts.call(self.connection, "tell", self.source, most=FINDINGS)
         return MOVED if told else NOTHING
+
+    def _count(self) -> int:
+        """Count some classes; how many are left. What moves meanwhile is counted the next time."""
+        began = time.monotonic()
+        if not self._uncounted:
+            self._horizon, self._counting = facts.horizon(self.connection), 0.0
+        self._uncounted = facts.count(self.connection, self.source)
+        self._counted, self._put_off = time.monotonic(), None
+        self._counting += self._counted - began
+        return self._uncounted
+
+    def _is_counting_due(self) -> bool:
+        """However many objects there are, counting takes no more than its share of the time."""
+        return time.monotonic() - self._counted >= max(self.sweep_interval, SHARE * self._counting)
 
     def _has_moved(self) -> bool:
         return self._horizon is None or facts.has_moved(self.connection, self.source, since=self._horizon)

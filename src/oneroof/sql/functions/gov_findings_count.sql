@@ -1,7 +1,8 @@
 -- Count how many objects of a class have which finding, of the classes in which anything moved since they were last counted. Their
--- members alone are read, by the index of their class; where that would be most of all, everything is, once. Answers how many
--- populations changed.
-CREATE OR REPLACE FUNCTION public.gov_findings_count(p_source text) RETURNS bigint
+-- members alone are read, by the index of their class; where that would be most of all, everything is, once. Of a source with more than
+-- p_most objects some classes at a time, which have about as many together or are a single one. Answers how many populations changed, and
+-- how many classes are left.
+CREATE OR REPLACE FUNCTION public.gov_findings_count(p_source text, p_most bigint) RETURNS TABLE (changed bigint, remaining bigint)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -14,7 +15,6 @@ DECLARE
   v_members bigint[];
   v_firsts tid[];
   v_marks integer[];
-  v_changed bigint;
 BEGIN
   -- Whatever was written by a transaction that was not over when it was last counted: facts, books, or what is known of one object and
   -- makes findings that its facts do not. An xid that is yet to come is of another cluster.
@@ -34,13 +34,31 @@ BEGIN
       AND (age(f.xmin) <= d.past OR EXISTS (
         SELECT FROM public.governance_ledger AS l
         WHERE l.source_name = p_source AND l.group_key = f.group_key AND age(l.xmin) <= d.past))));
+  changed := 0;
+  remaining := 0;
   IF v_classes IS NULL THEN
-    RETURN 0;
+    RETURN NEXT;
+    RETURN;
+  END IF;
+  v_all := (SELECT sum(l.members) FROM public.governance_ledger AS l WHERE l.source_name = p_source);
+  IF v_all > p_most THEN
+    remaining := cardinality(v_classes);
+    SELECT array_agg(n.class) INTO v_classes
+    FROM (SELECT m.class, row_number() OVER w AS turn, sum(m.members) OVER w AS members
+          FROM (SELECT g.class, coalesce(sum(l.members), 0) AS members
+                FROM (SELECT DISTINCT u.class, f.group_key FROM unnest(v_classes) AS u (class)
+                      LEFT JOIN public.governance_fact_set AS f ON f.source_name = p_source AND f.class = u.class) AS g
+                LEFT JOIN (SELECT b.group_key, sum(b.members) AS members FROM public.governance_ledger AS b
+                           WHERE b.source_name = p_source GROUP BY 1) AS l ON l.group_key = g.group_key
+                GROUP BY 1) AS m
+          WINDOW w AS (ORDER BY m.class)) AS n
+    WHERE n.turn = 1 OR n.members <= p_most;
+    remaining := remaining - cardinality(v_classes);
   END IF;
   SELECT sum(l.members), sum(l.members) FILTER (WHERE l.group_key = ANY (
            ARRAY(SELECT f.group_key FROM public.governance_fact_set AS f WHERE f.source_name = p_source AND f.class = ANY (v_classes))))
   INTO v_all, v_some FROM public.governance_ledger AS l WHERE l.source_name = p_source;
-  v_marks := CASE WHEN v_some > 10000 AND v_some > v_all / 10 THEN NULL ELSE ARRAY(
+  v_marks := CASE WHEN v_all <= p_most AND v_some > 10000 AND v_some > v_all / 10 THEN NULL ELSE ARRAY(
     SELECT DISTINCT f.class_mark FROM public.governance_fact_set AS f WHERE f.source_name = p_source AND f.class = ANY (v_classes)) END;
   -- Where one lies says as well as anything that it is an example.
   IF v_marks IS NULL THEN
@@ -92,8 +110,8 @@ BEGIN
     SET population = excluded.population, samples = excluded.samples, is_told = false
     RETURNING 1
   )
-  SELECT (SELECT count(*) FROM over) + (SELECT count(*) FROM counted) INTO v_changed;
+  SELECT (SELECT count(*) FROM over) + (SELECT count(*) FROM counted) INTO changed;
   UPDATE public.governance_class AS c SET counted_xid = v_horizon WHERE c.source_name = p_source AND c.class = ANY (v_classes);
-  RETURN v_changed;
+  RETURN NEXT;
 END
 $$;

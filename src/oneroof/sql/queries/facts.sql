@@ -76,7 +76,7 @@ SELECT EXISTS (SELECT FROM public.governance_ledger AS l WHERE l.source_name = %
 SELECT pg_snapshot_xmin(pg_current_snapshot())::xid::text
 
 -- count --
-SELECT public.gov_findings_count(%(source)s::text)
+SELECT c.changed, c.remaining FROM public.gov_findings_count(%(source)s::text, %(most)s::bigint) AS c
 
 -- tell --
 SELECT public.gov_findings_tell(%(source)s::text, %(most)s::bigint)

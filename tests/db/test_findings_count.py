@@ -1,0 +1,57 @@
+"""How many objects of a class have which finding: counted in one statement, or class by class; and not lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import inventory
+import judging
+from oneroof import facts, lease
+from oneroof.db import Connection, one
+from oneroof.errors import OneroofError
+from oneroof.source import Source
+from oneroof.workers import candidate_scan
+from oneroof.workers.candidate_scan import CandidateScan
+
+
+def test_findings_are_counted_class_by_class_where_there_are_many_objects(admin: Connection) -> None:
+    """What one statement says of all of them, and of the same classes, others say of some at a time."""
+    births = judging.births(admin)
+    judging.sweep(admin, births)
+    judging.judge(admin, births)
+    counted = (
+        "SELECT class, issue_type, population, samples FROM governance_class_finding WHERE population > 0 ORDER BY 1, 2"
+    )
+    at_once = admin.execute(counted).fetchall()
+    assert len(at_once) > 5
+    admin.execute("DELETE FROM governance_class_finding")
+    admin.execute("UPDATE governance_class SET counted_xid = NULL")
+    left = [facts.count(admin, births, most=200)]
+    while left[-1]:
+        left.append(facts.count(admin, births, most=200))
+    assert len(left) > 5
+    assert left == sorted(set(left), reverse=True)
+    assert admin.execute(counted).fetchall() == at_once
+
+
+def test_a_count_that_was_not_kept_is_made_again(admin: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scan has counted, and its transaction fails at the end: nothing else moves, and it counts again."""
+    births = judging.births(admin)
+    judging.sweep(admin, births)
+    held = lease.claim(admin, f"{candidate_scan.NAME}:birth_registry", instance="test")
+    scan, count, failed = CandidateScan(admin, births, held, at_once=True), facts.count, list[int]()
+
+    def once(connection: Connection, source: Source, **words: Any) -> int:
+        left = count(connection, source, **words)
+        if not failed:
+            failed.append(1)
+            connection.execute("SELECT 1 / 0")
+        return left
+
+    monkeypatch.setattr(facts, "count", once)
+    with pytest.raises(OneroofError, match="division by zero"):
+        inventory.until_idle(scan)
+    inventory.until_idle(scan)
+    assert one(admin, "SELECT count(*) > 5 FROM governance_class_finding WHERE population > 0") == (True,)
