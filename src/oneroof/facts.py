@@ -19,7 +19,7 @@ PAGES = 4_000
 JUDGED = 2_000
 ROUNDS = 10
 # Of how many objects findings are counted in one statement: about a second's work.
-COUNTED = 1_000_000
+COUNTED = 500_000
 
 
 def sample(connection: Connection, source: Source, *, blocks: int) -> None:

@@ -55,3 +55,31 @@ def test_a_count_that_was_not_kept_is_made_again(admin: Connection, monkeypatch:
         inventory.until_idle(scan)
     inventory.until_idle(scan)
     assert one(admin, "SELECT count(*) > 5 FROM governance_class_finding WHERE population > 0") == (True,)
+
+
+def test_a_count_that_takes_too_long_is_one_of_fewer_objects(
+    admin: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half as many each time, until it ends within the limit; nobody is sick for that."""
+    births = judging.births(admin)
+    judging.sweep(admin, births)
+    held = lease.claim(admin, f"{candidate_scan.NAME}:birth_registry", instance="test")
+    scan, count, asked = CandidateScan(admin, births, held, at_once=True), facts.count, list[int]()
+
+    def slowly(connection: Connection, source: Source, *, most: int) -> int:
+        asked.append(most)
+        if most > 200:
+            connection.execute("SET LOCAL statement_timeout = '10ms'")
+            connection.execute("SELECT pg_sleep(60)")
+        return count(connection, source, most=most)
+
+    monkeypatch.setattr(facts, "count", slowly)
+    inventory.until_idle(scan)
+    assert asked[0] == facts.COUNTED
+    assert min(asked) <= 200
+    assert one(admin, "SELECT count(*) > 5 FROM governance_class_finding WHERE population > 0") == (True,)
+    assert one(
+        admin,
+        "SELECT count(*) FROM governance_class WHERE source_name = %s AND counted_xid IS NULL",
+        (births.source_name,),
+    ) == (0,)

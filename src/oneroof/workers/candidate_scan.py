@@ -10,11 +10,13 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field, replace
 
-from oneroof import cursor, events, facts
+from oneroof import cursor, events, facts, retry
 from oneroof.cursor import Cursor
 from oneroof.db import Connection
+from oneroof.errors import OneroofError
 from oneroof.lease import Lease
 from oneroof.source import Source
+from oneroof.width import Width
 from oneroof.worker import MOVED, NOTHING, Run, Step, fenced
 
 NAME = "gov_candidate_scan"
@@ -50,6 +52,8 @@ class CandidateScan:
     # How many classes are still to be counted, and the seconds that the last count has taken.
     _uncounted: int = field(default=0, init=False)
     _counting: float = field(default=0.0, init=False)
+    _is_counting: bool = field(default=False, init=False)
+    _width: Width = field(default_factory=lambda: Width(most=facts.COUNTED), init=False)
     _put_off: float | None = field(default=None, init=False)
     _throttled: float = field(default=0.0, init=False)
     _left: int = field(default=0, init=False)
@@ -66,15 +70,19 @@ class CandidateScan:
 
         def anew(here: Cursor) -> tuple[Step, Run]:
             # What an attempt has counted that was not kept is not counted.
-            self._horizon, self._counted, self._uncounted = before
+            self._horizon, self._counted, self._uncounted, self._is_counting = *before, False
             return self._batch(here)
 
         doing = f"scanning {self.name}"
         try:
             step, self.run = fenced(self.connection, self.lease, anew, worker=NAME, source=self.name, doing=doing)
-        except BaseException:
+        except OneroofError as error:
             self._horizon, self._counted, self._uncounted = None, before[1], 0
-            raise
+            is_slow = self._is_counting and retry.kind_of(error) == retry.SLOW
+            if not (is_slow and self._width.narrow()):
+                raise
+            # Of fewer objects at a time.
+            return MOVED
         return step
 
     def _batch(self, here: Cursor) -> tuple[Step, Run]:
@@ -124,7 +132,10 @@ class CandidateScan:
         began = time.monotonic()
         if not self._uncounted:
             self._horizon, self._counting = facts.horizon(self.connection), 0.0
-        self._uncounted = facts.count(self.connection, self.source)
+        self._is_counting = True
+        self._uncounted = facts.count(self.connection, self.source, most=self._width.now)
+        self._is_counting = False
+        self._width.widen()
         self._counted, self._put_off = time.monotonic(), None
         self._counting += self._counted - began
         return self._uncounted
