@@ -40,6 +40,9 @@ def test_a_count_that_was_not_kept_is_made_again(admin: Connection, monkeypatch:
     """The scan has counted, and its transaction fails at the end: nothing else moves, and it counts again."""
     births = judging.births(admin)
     judging.sweep(admin, births)
+    judging.judge(admin, births)
+    admin.execute("DELETE FROM governance_class_finding")
+    admin.execute("UPDATE governance_class SET counted_xid = NULL")
     held = lease.claim(admin, f"{candidate_scan.NAME}:birth_registry", instance="test")
     scan, count, failed = CandidateScan(admin, births, held, at_once=True), facts.count, list[int]()
 
