@@ -86,3 +86,25 @@ def test_a_count_that_takes_too_long_is_one_of_fewer_objects(
         "SELECT count(*) FROM governance_class WHERE source_name = %s AND counted_xid IS NULL",
         (births.source_name,),
     ) == (0,)
+
+
+def test_a_class_that_cannot_be_counted_in_time_is_an_error_that_says_so(
+    admin: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When a single class takes too long there is nothing left to halve."""
+    births = judging.births(admin)
+    judging.sweep(admin, births)
+    judging.judge(admin, births)
+    held = lease.claim(admin, f"{candidate_scan.NAME}:birth_registry", instance="test")
+    scan, asked = CandidateScan(admin, births, held, at_once=True), list[int]()
+
+    def never(connection: Connection, _: Source, *, most: int) -> int:
+        asked.append(most)
+        connection.execute("SET LOCAL statement_timeout = '10ms'")
+        connection.execute("SELECT pg_sleep(60)")
+        return 0
+
+    monkeypatch.setattr(facts, "count", never)
+    with pytest.raises(OneroofError, match="scanning birth_registry"):
+        inventory.until_idle(scan)
+    assert asked[-1] == 1

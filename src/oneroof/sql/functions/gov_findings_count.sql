@@ -55,9 +55,8 @@ BEGIN
     WHERE n.turn = 1 OR n.members <= p_most;
     remaining := remaining - cardinality(v_classes);
   END IF;
-  SELECT sum(l.members), sum(l.members) FILTER (WHERE l.group_key = ANY (
-           ARRAY(SELECT f.group_key FROM public.governance_fact_set AS f WHERE f.source_name = p_source AND f.class = ANY (v_classes))))
-  INTO v_all, v_some FROM public.governance_ledger AS l WHERE l.source_name = p_source;
+  v_some := (SELECT sum(l.members) FROM public.governance_ledger AS l WHERE l.source_name = p_source AND l.group_key = ANY (
+               ARRAY(SELECT f.group_key FROM public.governance_fact_set AS f WHERE f.source_name = p_source AND f.class = ANY (v_classes))));
   v_marks := CASE WHEN v_all <= p_most AND v_some > 10000 AND v_some > v_all / 10 THEN NULL ELSE ARRAY(
     SELECT DISTINCT f.class_mark FROM public.governance_fact_set AS f WHERE f.source_name = p_source AND f.class = ANY (v_classes)) END;
   -- Where one lies says as well as anything that it is an example.
