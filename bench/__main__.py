@@ -7,6 +7,7 @@ facts of the machine are kept beside the figures in `bench/results/`.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import platform
@@ -66,6 +67,8 @@ def main() -> int:
     parser.add_argument("--only", choices=BENCHES, action="append", metavar="NAME", help=", ".join(BENCHES))
     parser.add_argument("--long", action="store_true", help="also sweep an estate of five million")
     wanted = parser.parse_args()
+    # As `oneroof run` does.
+    gc.freeze()
     with (
         tempfile.TemporaryDirectory(prefix="or-") as home,
         EmbeddedServer.open(home=Path(home), linger=0, overrides=SERVER) as server,

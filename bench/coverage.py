@@ -89,6 +89,7 @@ def run(trial: Trial) -> list[Figure]:
 def _backfill(ground: Ground) -> float:
     """Seconds until the last object of an estate that nobody has looked at has its verdict."""
     ground.forget()
+    ground.calm()
     seconds = _until_judged(ground, [backfill_sweep.NAME, *JUDGES])
     ground.check()
     return seconds
@@ -131,6 +132,7 @@ def _absorb(ground: Ground, which: str) -> float:
         f"UPDATE public.birth_registry SET status = CASE status WHEN 'born' THEN 'active' ELSE 'born' END WHERE {which}"
     ).rowcount
     (before,) = db.one(ground.admin, CHANGES)
+    ground.calm()
     seconds = _until_judged(ground, JUDGES)
     (after,) = db.one(ground.admin, CHANGES)
     assert after - before == changed, (after - before, changed)

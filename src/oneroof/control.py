@@ -161,6 +161,10 @@ class Control:
         now = time.monotonic()
         return now < until and now - first < LONGEST
 
+    def put_off(self) -> None:
+        """A run that is to end watches then in any case: before that, it does not begin with it."""
+        self._watched = time.monotonic()
+
     def watch(self, connection: Connection, *, hot: bool = False) -> None:
         """Look after everybody's cursors now and then, whoever of us comes first and has time."""
         with self._lock:

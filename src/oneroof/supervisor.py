@@ -74,6 +74,7 @@ class Supervisor:
         self._all = lanes = [lane for worker in self.workers for lane in self._lanes(worker)]
         if self.mode != "for ever":
             self._check(lanes[0])
+            self._control.put_off()
         threads = [
             threading.Thread(target=lane.run, args=(lambda: self._activity,), name=f"lane {i}", daemon=True)
             for i, lane in enumerate(lanes)

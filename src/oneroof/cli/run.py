@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import platform
 import time
 
@@ -71,6 +72,8 @@ def run(
             named=bool(workers),
         )
         log.info("begin", workers=chosen, instance=supervisor.instance, mode=mode)
+        # What was loaded until now stays; looking through all of it for garbage would hold up a batch.
+        gc.freeze()
         seen = supervisor.run()
         log.info("end", seen=seen, stopped=stop.is_set())
     document = {"seen": seen, "executors": totals, "seconds": round(time.monotonic() - started, 3)}

@@ -155,7 +155,8 @@ CREATE TABLE public.governance_audit_facts (
   candidate_count bigint NOT NULL DEFAULT 0,
   candidate_sum   numeric NOT NULL DEFAULT 0,
   PRIMARY KEY (source_name, facts_hash)
-);
+) WITH (fillfactor = 50);
+-- Rows are added first and candidates to them, where they lie.
 COMMENT ON TABLE public.governance_audit_facts IS 'rows and candidates with the same facts as the audit under way has counted them, and the sum of the hashes of their keys: equal where they agree';
 
 -- Of the sets that have drifted: by how much both sides differ, by buckets of hashes. Each piece of a walk updates all of them.

@@ -52,9 +52,11 @@ FROM (
       WHEN NOT c.dirty AND c.verdict = f.verdict AND c.input_quality_state = f.input_state AND c.group_key = f.group_key AND c.grain = f.grain
            AND c.undecided_reason IS NOT DISTINCT FROM f.undecided_reason
            AND c.class_mark = f.class_mark
-           -- As gov_expiry_holds says, but for months, which are not all alike; by a difference, which is much faster than a sum.
+           -- As gov_expiry_holds says, but for months, which are not all alike; by a difference, which is much faster than a sum,
+           -- and of nearly all is the time that they were given.
            AND CASE WHEN isfinite(c.stale_after) AND isfinite(c.scan_time)
-                    THEN (c.stale_after - c.scan_time) > f.soonest AND (c.stale_after - c.scan_time) <= f.stale_after
+                    THEN c.stale_after - c.scan_time = f.stale_after
+                         OR c.stale_after - c.scan_time > f.soonest AND c.stale_after - c.scan_time < f.stale_after
                     ELSE c.stale_after IS NULL AND f.stale_after IS NULL END THEN NULL
       ELSE ARRAY[c.group_key, c.grain, c.verdict, coalesce(c.undecided_reason, ''), CASE
         WHEN (c.group_key, c.grain, c.class_mark) <> (f.group_key, f.grain, f.class_mark) THEN 'suspect' WHEN c.dirty OR f.is_dirty OR f.is_spreading THEN ''
