@@ -86,7 +86,7 @@ class Ahead:
 
         end = min(first + self.wide.now, end)
         middle = first + (end - first) // 2 // SLOTS * SLOTS
-        if busy or self.dial is None or end - first < LONG * SLOTS:
+        if busy or self.dial is None or middle == first or end - first < LONG * SLOTS:
             return find(connection, first, end)
         found, rest = aside.together(
             self.dial,
@@ -95,7 +95,11 @@ class Ahead:
             doing=f"tailing {self.asking.source.source_name}",
             settings=SETTINGS,
         )
+        if rest is None:
+            # The run is a short one, and what was not to be had a moment ago is not asked for again and again.
+            self.dial = None
+            return found
         # Where there is more than one reading may find, what lies behind it is for the next.
-        if rest is None or found[-1].last < middle:
+        if found[-1].last < middle:
             return found
         return strip.joined([*found, *rest], batch=size)

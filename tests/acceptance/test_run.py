@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
 
-from bed import Bed, as_user, command, connect, eventually, spawn
+from bed import Bed, as_user, command, connect, environment, eventually, spawn
 from oneroof import approvals, gates
 from oneroof.db import Connection, one
 
@@ -65,6 +67,25 @@ def test_until_idle_sweeps_and_then_absorbs_what_changes(lone_database: str) -> 
     status = command("status", "--json", dsn=as_user(lone_database, "viewer"))
     assert status.code == 0, status.err
     assert {row["state"] for row in status.json["workers"]} == {"released"}
+
+
+def test_what_was_loaded_is_not_looked_through_while_workers_run(installed_database: str) -> None:
+    """A look at all that an interpreter has loaded takes longer than a batch of news."""
+    open_gate(installed_database)
+    program = """import atexit, gc
+from oneroof.__main__ import main
+loaded = len(gc.get_objects())
+atexit.register(lambda: print("kept", gc.get_freeze_count() >= loaded))
+main()"""
+    ran = subprocess.run(
+        [sys.executable, "-c", program, "run", "input_gate", "--once"],
+        env=environment(installed_database, None),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert ran.stdout.splitlines()[-1] == "kept True"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

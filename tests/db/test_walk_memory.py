@@ -26,6 +26,8 @@ REMEMBERED = "SELECT count(*) FROM governance_open_row"
 def changed(admin: Connection) -> HandoffIntake:
     """An intake in front of changes that are all below H: five at a time, of which four batches are found at once."""
     tailed = inventory.make(admin)
+    # On several pages, so that there are halves of them.
+    admin.execute("ALTER TABLE src ADD filling text DEFAULT repeat('x', 400)")
     admin.execute(ROWS)
     inventory.sweep(admin, tailed)
     inventory.intake(admin, tailed)
@@ -124,7 +126,7 @@ def test_a_long_walk_is_read_by_two_and_applied_once(
     alone, dial = changed(admin), Dialled(installed_database, is_there=is_there)
     both = HandoffIntake(admin, alone.source, alone.lease, batch=5, at_once=True, dial=dial)
     assert walked(admin, both) == []
-    assert dial.times > 0
+    assert dial.times > 0 if is_there else dial.times == 1
 
 
 def test_a_failure_of_the_second_reader_is_one_of_the_walk_and_loses_nothing(

@@ -10,13 +10,14 @@ import pytest
 
 from bed import connect
 from by_hand import Server, server
-from oneroof import lane, lease
+from oneroof import lane, lease, watch
 from oneroof.db import Connection
 from oneroof.errors import HeldElsewhere
 from oneroof.lane import Lane
 from oneroof.lease import Lease
 from oneroof.report import Report
 from oneroof.supervisor import Supervisor
+from oneroof.watch import Seen
 from oneroof.worker import MOVED, Step
 from oneroof.workers import backfill_sweep, candidate_scan, handoff_intake, input_gate
 from oneroof.workers.backfill_sweep import BackfillSweep
@@ -31,7 +32,11 @@ FROM queue_heartbeat WHERE executor_name LIKE 'gov_handoff_intake:%' AND lease_o
 
 def run(host: Server, workers: list[str]) -> list[Report]:
     """What the executors did, in order."""
-    told: list[Report] = []
+    return run_telling(host, workers, [])
+
+
+def run_telling(host: Server, workers: list[str], told: list[Report]) -> list[Report]:
+    """The same, added to what was told before."""
     Supervisor(
         dial=lambda: connect(host.dsn()),
         workers=workers,
@@ -127,3 +132,19 @@ def test_a_run_does_not_end_while_one_is_at_work_that_had_waited_for_a_lease(mon
         told = run(host, [backfill_sweep.NAME])
     assert refused
     assert rows == (sum(each.step.seen for each in told if each.step),)
+
+
+def test_a_short_run_watches_once_and_when_all_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it has opened or closed shows then; to look before would cost its first batch time, and show nothing."""
+    look, looks = watch.watch, list[int]()
+
+    with server() as host:
+        told: list[Report] = []
+
+        def counted(connection: Connection) -> Seen:
+            looks.append(len(told))
+            return look(connection)
+
+        monkeypatch.setattr(watch, "watch", counted)
+        run_telling(host, [backfill_sweep.NAME], told)
+    assert looks == [len(told)]
