@@ -374,7 +374,7 @@ def test_the_rules_are_asked_once_of_all_although_the_planner_expects_nothing(
 
 
 def test_the_relations_of_a_host_are_listed_once_for_all_classes(connection: Connection) -> None:
-    """A host may have thousands of both: whether each class has its registry is not asked of all relations each time."""
+    """A host may have thousands of both: whether a class has its registry is not asked of all relations each time."""
     (body,) = one(connection, "SELECT prosrc FROM pg_proc WHERE proname = 'gov_catalog_classes'")
     plan = explain(connection, sql.SQL(body), {})
     (relations,) = one(connection, "SELECT count(*) FROM pg_class")
