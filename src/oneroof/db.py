@@ -300,7 +300,7 @@ def _numbered(statement: bytes) -> tuple[bytes, list[str]]:
     return _PARAMETER.sub(number, statement), list(names)
 
 
-def one(connection: Connection, query: str, parameters: Any = None) -> TupleRow:
+def one(connection: Connection, query: str | bytes, parameters: Any = None) -> TupleRow:
     """The only row of a query that always has one."""
     row = connection.execute(query, parameters).fetchone()
     if row is None:

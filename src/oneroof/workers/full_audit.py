@@ -4,8 +4,8 @@ A source against its candidates, both ways, the candidates against what they are
 recount. Sums over sets of facts tell what has drifted, and sums over buckets of hashes where in them; only there are
 keys compared. What is wrong is put right as a dirty mark, and comes round through the gate and the scan like any
 change; what is gone becomes a tombstone, unless too much of a group went at once (docs/explanation/audit.md). What the
-source was found to have is kept as a snapshot (doc 31 §5). Every step is one short transaction, and where the audit
-stands is in `window_at`: whoever goes on after a crash goes on from there.
+source was found to have is kept as a snapshot (doc 31 §5). Every step is a short transaction, or a part of one, and where
+the audit stands is in `window_at`: whoever goes on after a crash goes on from there.
 """
 
 from __future__ import annotations
@@ -62,6 +62,8 @@ STEPS = (
     "vanished",
     "expired",
 )
+# Steps that are over in a moment where there is nothing to do: they go on in the transaction of the one before.
+BRIEF = {"items", "judgements", "books", "vanished", "expired"}
 COUNTS = {
     "missing": "repaired_missing",
     "drifted": "repaired_drift",
@@ -144,16 +146,20 @@ class FullAudit:
             return self._advance(here, {"step": STEPS[0], "counts": {}}, {})
         self._execute("by_hashing", {})
         done = self._poisoned(at, poison) if poison else self._step(at["step"])(at)
+        following, known = (None, {}) if done.at is not None else self._following(at)
+        while following in BRIEF and not sum(done.counts.values()):
+            at = {"step": following, "counts": at["counts"], **known}
+            done = self._step(following)(at)
+            following, known = (None, {}) if done.at is not None else self._following(at)
         counts = dict(Counter(at["counts"]) + Counter(done.counts))
         if done.at is not None:
             return self._advance(here, {**at, **done.at, "counts": counts}, done.counts)
-        return self._go_on(here, at, counts, done)
-
-    def _go_on(self, here: Cursor, at: dict[str, Any], counts: dict[str, int], done: Done) -> tuple[Step, Run, int]:
-        """To the next step, with what the later ones have to know."""
-        following, known = self._following(at)
         if following:
             return self._advance(here, {"step": following, "counts": counts, **known}, done.counts)
+        return self._end(here, at, counts, done)
+
+    def _end(self, here: Cursor, at: dict[str, Any], counts: dict[str, int], done: Done) -> tuple[Step, Run, int]:
+        """What was found, as a snapshot, and that it is over."""
         step_done, run, _ = self._advance(here, {**at, "counts": counts}, done.counts)
         say_now(self.connection)
         snapshot = self._count("snapshot", frontier=self._frontier)
@@ -165,7 +171,7 @@ class FullAudit:
         return step_done, run, 1
 
     def _following(self, at: dict[str, Any]) -> tuple[str | None, dict[str, int]]:
-        """Where nothing has drifted there are no keys to compare, and where few have, no buckets to put them into."""
+        """The next step. Where nothing has drifted no keys are compared, and where few have, no buckets are filled."""
         step = at["step"]
         known: dict[str, int] = {name: at[name] for name in ("buckets", "suspects") if name in at}
         if step == "objects":
@@ -266,9 +272,7 @@ class FullAudit:
         """
         looking = self._statements.get("objects", compose=reconcile.looking_at_objects)
         given = self._given(after=at.get("after", ""), batch=self.batch)
-        row = self.connection.execute(looking, given).fetchone()
-        assert row is not None
-        last, looked_at, marked = row
+        last, looked_at, marked = one(self.connection, looking, given)
         is_last = looked_at < self.batch
         begun, doubted = doubt.doubt_objects(
             self.connection, self._here, self.source, at, most=self.batch, is_last=is_last
