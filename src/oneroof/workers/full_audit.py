@@ -4,8 +4,8 @@ A source against its candidates, both ways, the candidates against what they are
 recount. Sums over sets of facts tell what has drifted, and sums over buckets of hashes where in them; only there are
 keys compared. What is wrong is put right as a dirty mark, and comes round through the gate and the scan like any
 change; what is gone becomes a tombstone, unless too much of a group went at once (docs/explanation/audit.md). What the
-source was found to have is kept as a snapshot (doc 31 §5). Every step is a short transaction, or a part of one, and where
-the audit stands is in `window_at`: whoever goes on after a crash goes on from there.
+source was found to have is kept as a snapshot (doc 31 §5). Every step is a short transaction, or a part of one, and
+where the audit stands is in `window_at`: whoever goes on after a crash goes on from there.
 """
 
 from __future__ import annotations
