@@ -12,12 +12,13 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from oneroof import aside, strip, window
+from oneroof import cursor, facts, strip, window
+from oneroof.aside import Aside
 from oneroof.asking import Asking
 from oneroof.cursor import Cursor, Ground
 from oneroof.db import Connection
 from oneroof.strip import Piece
-from oneroof.tail import SLOTS
+from oneroof.tail import SLOTS, Bounds
 from oneroof.width import Width
 from oneroof.window import At
 from oneroof.worker import SETTINGS
@@ -26,8 +27,12 @@ from oneroof.worker import SETTINGS
 BATCHES = 4
 # Pages of the walk, and rows of them, between two looks at the newest rows while there are any.
 BUSY_PAGES, BUSY_ROWS = 128, 500
-# A range of fewer pages is not worth a connection.
-LONG = 4_096
+# A range of fewer pages is not worth a connection; and of fewer rows, nothing is to be learned before.
+LONG, FEW = 4_096, 500
+# How many sets of facts are learned at once.
+LEARNED = facts.JUDGED
+# Pages to read at once where nobody waits for anything but the end.
+MANY_PAGES = 4 * strip.PAGES
 Rehearse = Callable[[Piece], object]
 
 
@@ -38,9 +43,19 @@ class Ahead:
     asking: Asking
     batch: int
     dial: Callable[[], Connection] | None = None
-    wide: Width = field(default_factory=strip.width, init=False)
+    pages: int = strip.PAGES
+    # Whether facts that nobody has met are looked for.
+    learns: bool = False
+    wide: Width = field(init=False)
     _pieces: deque[Piece] = field(default_factory=deque, init=False)
     _of: tuple[object, ...] = field(default=(), init=False)
+    # One that reads and writes beside, while there are pieces.
+    second: Aside | None = field(default=None, init=False)
+    # Where rows lie whose facts nobody has met, and which are to be learned before the pieces are applied.
+    unknown: list[str] = field(default_factory=list, init=False)
+
+    def __post_init__(self) -> None:
+        self.wide = strip.width(self.pages)
 
     @property
     def has_more(self) -> bool:
@@ -63,11 +78,43 @@ class Ahead:
             self.wide.now = piece.last - piece.first
         return piece
 
+    def is_still(self, connection: Connection, here: Cursor, ground: Ground) -> bool:
+        """Whether in a small table, which lies where it lay, nothing is new."""
+        counting = self.asking.counting(here, Bounds(frontier=here.frontier, horizon=None))
+        is_known = ground.leaves == here.metadata.get("leaves")
+        return is_known and strip.is_still(connection, counting, blocks=ground.blocks)
+
+    def glide(self, connection: Connection, here: Cursor, at: At) -> At | None:
+        """Where the walk is after some pages in which nothing is new; None, if there are none such."""
+        ground = cursor.read_ground(connection, self.asking.source)
+        if at["files"] != ground.files or window.is_over(at, ground):
+            return None
+        counting, last = self.asking.counting(here, window.bounds(here, at)), window.reach(at, ground, pages=BUSY_PAGES)
+        return None if strip.count(connection, counting, first=at["tid"], last=last) else {**at, "tid": last}
+
+    def peek(self) -> Piece | None:
+        """The piece behind the one whose turn it is, if it is known."""
+        return self._pieces[0] if self._pieces else None
+
+    def again(self, piece: Piece) -> None:
+        """Something comes before a piece: it is the next one again."""
+        self._pieces.appendleft(piece)
+
+    def skip(self) -> None:
+        """Somebody else has applied it."""
+        self._pieces.popleft()
+
+    def rest(self) -> None:
+        """Nobody is wanted any more to read or to write beside."""
+        if self.second is not None:
+            self.second.close()
+            self.second = None
+
     def _find(
         self, connection: Connection, here: Cursor, at: At, ground: Ground, *, busy: bool, rehearse: Rehearse
     ) -> list[Piece]:
         first, bounds = at["tid"], window.bounds(here, at)
-        end = window.reach(at, ground, pages=BUSY_PAGES if busy else strip.PAGES)
+        end = window.reach(at, ground, pages=BUSY_PAGES if busy else self.pages)
         size, most = self.batch, self.batch * BATCHES
         if busy:
             last = min(first + self.wide.now, end)
@@ -76,30 +123,44 @@ class Ahead:
             size = most = min(BUSY_ROWS, self.batch)
         finding = self.asking.finding(here, bounds)
 
-        def find(by: Connection, first: int, end: int) -> list[Piece]:
-            return strip.find_pieces(by, finding, first=first, end=end, wide=self.wide, batch=size, most=most)
+        def find(by: Connection, first: int, end: int) -> tuple[list[Piece], list[str]]:
+            pieces = strip.find_pieces(by, finding, first=first, end=end, wide=self.wide, batch=size, most=most)
+            if busy or not self.learns or sum(piece.rows for piece in pieces) < FEW:
+                return pieces, []
+            return pieces, strip.find_unknown(by, self.asking.unknown(), pieces, most=LEARNED)
 
-        def ours() -> list[Piece]:
-            pieces = find(connection, first, middle)
+        def ours() -> tuple[list[Piece], list[str]]:
+            found = find(connection, first, middle)
             rehearse(Piece(first, first, rows=0))
-            return pieces
+            return found
 
         end = min(first + self.wide.now, end)
         middle = first + (end - first) // 2 // SLOTS * SLOTS
         if busy or self.dial is None or middle == first or end - first < LONG * SLOTS:
-            return find(connection, first, end)
-        found, rest = aside.together(
-            self.dial,
+            pieces, self.unknown = find(connection, first, end)
+            return pieces
+        self.second = self.second or Aside(self.dial)
+        (found, self.unknown), more = self.second.together(
             ours,
             lambda other: find(other, middle, end),
             doing=f"tailing {self.asking.source.source_name}",
             settings=SETTINGS,
         )
-        if rest is None:
+        if more is None:
             # The run is a short one, and what was not to be had a moment ago is not asked for again and again.
+            self.rest()
             self.dial = None
             return found
         # Where there is more than one reading may find, what lies behind it is for the next.
         if found[-1].last < middle:
             return found
-        return strip.joined([*found, *rest], batch=size)
+        self.unknown += more[1]
+        pieces = found + more[0]
+        return strip.joined(pieces, batch=_even(pieces, most=size))
+
+
+def _even(pieces: list[Piece], *, most: int) -> int:
+    """How many rows each of an even number of pieces has, so that two at a time can be applied."""
+    rows = sum(piece.rows for piece in pieces)
+    pairs = -(-rows // (2 * most))
+    return max(1, -(-rows // max(1, 2 * pairs)))

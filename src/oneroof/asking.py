@@ -23,6 +23,11 @@ from oneroof.strip import Piece, Question
 from oneroof.tail import Bounds, Range
 from oneroof.window import At
 
+# Of what a batch wrote, and of what is remembered, the planner does not know how much it is; nor of where rows lie, so
+# that a plan for one piece of the walk is one for all.
+COMPARING = {"enable_nestloop": "off", "enable_seqscan": "off"}
+WALKING = {**COMPARING, "plan_cache_mode": "force_generic_plan"}
+
 
 @dataclass(slots=True)
 class Asking:
@@ -43,6 +48,11 @@ class Asking:
     def finding(self, here: Cursor, bounds: Bounds) -> Question:
         """Where the rows of a window lie that the fast lane is not known to have met."""
         return self._question("found", here, bounds, headers.tid_found)
+
+    def unknown(self) -> Question:
+        """Where rows lie whose facts nobody has met."""
+        statement = self._statements.get("unknown", compose=lambda: headers.tid_unknown(self.source))
+        return Question(statement, {"scope": self.source.source_name})
 
     def newest(self, here: Cursor, look: Glance, *, size: int, births: bool, poison: OneroofError | None = None) -> Ask:
         """For the newest rows, from where the fast lane's pass is; believed to be births or not."""

@@ -57,6 +57,7 @@ class Control:
     _begun: set[str] = field(default_factory=set, init=False)
     _met: dict[str, float] = field(default_factory=dict, init=False)
     _led: dict[str, float] = field(default_factory=dict, init=False)
+    _is_over: dict[str, bool] = field(default_factory=dict, init=False)
     _swept: dict[str, float] = field(default_factory=dict, init=False)
     _pressed: dict[str, tuple[float, float]] = field(default_factory=dict, init=False)
     _worked: float = field(default_factory=time.monotonic, init=False)
@@ -113,12 +114,17 @@ class Control:
         presses any more.
         """
         self._led[source] = time.monotonic()
+        self._is_over[source] = over
         if over:
             self.ease(source)
 
     def is_led(self, source: str) -> bool:
         """Whether it did a moment ago."""
         return time.monotonic() - self._led.get(source, float("-inf")) < LED
+
+    def is_leading(self, source: str) -> bool:
+        """Whether it runs here and has not come to its end."""
+        return not self._is_over.get(source, True)
 
     def sweep(self, source: str, *, over: bool) -> None:
         """A sweep of a source is under way here, or over."""

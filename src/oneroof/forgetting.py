@@ -13,6 +13,9 @@ from oneroof import cursor
 from oneroof.cursor import Cursor, Pruned
 from oneroof.db import Connection
 
+# How many to forget at once, with and without news.
+BUSY, MOST = 250, 5_000
+
 
 @dataclass(slots=True)
 class Forgetting:
@@ -26,10 +29,11 @@ class Forgetting:
         gone = 0 if everything else max(0, self._gone_below - 1)
         self._behind = Pruned(xid=gone, span=gone)
 
-    def go_on(self, connection: Connection, here: Cursor, *, most: int) -> bool:
+    def go_on(self, connection: Connection, here: Cursor, *, busy: bool) -> bool:
         """Forget some more; whether there was any."""
         if self._behind is None or here.frontier is None:
             return False
+        most = BUSY if busy else MOST
         done = cursor.prune(connection, here, behind=self._behind, most=most)
         self._behind = done if most in (done.gone, done.spans) else None
         if self._behind is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from psycopg import sql
 
 from oneroof import memory, tail
-from oneroof.columns import is_own, named
+from oneroof.columns import facts_hash, is_own, named
 from oneroof.source import Source
 from oneroof.tail import Bounds
 
@@ -58,6 +58,20 @@ FROM cut AS c LEFT JOIN LATERAL (
   GROUP BY n.number
 ) AS b ON true ORDER BY b.first"""
     ).format(more=sql.Composed(more), table=source.table, tids=tail.TIDS, window=tail.in_window(bounds), unmet=unmet)
+
+
+def tid_unknown(source: Source) -> sql.Composed:
+    """Of the rows at the ctids %(tids)s: where one lies of each set of facts that nobody has met, %(most)s at the most.
+    These are read for their facts, and not by their headers alone.
+    """
+    return sql.SQL(
+        """SELECT min(n.tid)::text FROM (
+  SELECT s.ctid AS tid, {facts} AS facts_hash FROM {table} AS s WHERE s.ctid = ANY (%(tids)s::tid[])) AS n
+GROUP BY n.facts_hash
+HAVING NOT EXISTS (SELECT FROM public.governance_fact_set AS f
+                   WHERE f.source_name = %(scope)s AND f.facts_hash = n.facts_hash)
+LIMIT %(most)s"""
+    ).format(facts=facts_hash(source), table=source.table)
 
 
 def tid_count(source: Source, bounds: Bounds) -> sql.Composed:

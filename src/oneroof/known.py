@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 
 from oneroof.columns import EPOCH
 
+# How far behind the latest row the fast lane looks for what commits late; the rest is the frontier's.
+OVERLAP = "5 seconds"
+
 
 @dataclass(frozen=True, slots=True)
 class Known:

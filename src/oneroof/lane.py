@@ -178,14 +178,14 @@ class Lane:
                 self._tick(connection, other)
 
     def _awaits_intake(self, executor: Executor, now: float) -> bool:
-        """In a run until idle one that lives on what the intake brings begins when that has had its first turn, and
-        leaves it the processor until then; but not for long.
+        """In a run until idle one that lives on what the intake brings begins when that has come to its end, and leaves
+        it the processors until then; but not for long.
         """
         duty = executor.duty
         if not self.with_intake or self.endless or self.once or executor.running or now - self._began > HEAD_START:
             return False
-        intake = lease.executor_name(handoff_intake.NAME, duty.scope)
-        return (duty.part is not None or executor.follows) and not self.control.has_begun(intake)
+        has_begun = self.control.has_begun(lease.executor_name(handoff_intake.NAME, duty.scope))
+        return (duty.part is not None or executor.follows) and (not has_begun or self.control.is_leading(duty.scope))
 
     def _turn(self, connection: Connection, executor: Executor) -> None:
         worker, now = executor.duty.worker, time.monotonic()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from oneroof import cursor
-from oneroof.cursor import Horizon
+from oneroof.cursor import Cursor, Horizon
 from oneroof.db import Connection, one, queries
 from oneroof.source import INVENTORY, Source
 from oneroof.tail import FARTHEST
@@ -22,6 +22,14 @@ class Origin:
     frontier: int
     identity: str
     leaves: list[int]
+
+
+def start(connection: Connection, source: Source, here: Cursor, horizon: Horizon) -> bool:
+    """Begin where it is to; False while that is not known."""
+    begins = find(connection, source, horizon)
+    if begins is not None:
+        cursor.start(connection, here, begins.frontier, identity=begins.identity, leaves=begins.leaves)
+    return begins is not None
 
 
 def find(connection: Connection, source: Source, horizon: Horizon) -> Origin | None:

@@ -16,6 +16,7 @@ import psycopg
 from psycopg import sql
 
 from oneroof import batch, cursor, handoff, headers, retry, strip, tail
+from oneroof.asking import COMPARING
 from oneroof.columns import named
 from oneroof.cursor import Cursor
 from oneroof.db import Connection, one, queries
@@ -193,7 +194,7 @@ class Replay:
 
     def _behind_fence(self, work: Callable[[Cursor], Any], *, doing: str) -> Any:
         who = {"worker": self.worker, "source": self.source.source_name, "doing": f"{doing} {self.source.source_name}"}
-        return fenced(self.connection, self.lease, work, **who, planning=handoff_intake.COMPARING)
+        return fenced(self.connection, self.lease, work, **who, planning=COMPARING)
 
 
 def moment(connection: Connection, source: Source, words: str) -> str | None:

@@ -12,9 +12,10 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+import psycopg
 from psycopg.rows import TupleRow
 
-from oneroof import tail
+from oneroof import retry, tail
 from oneroof.db import Connection, execute
 from oneroof.tail import SLOTS
 from oneroof.width import Width
@@ -55,9 +56,9 @@ class Question:
         return execute(connection, self.statement, {**self.given, **piece.parameters(), **more}).fetchall()
 
 
-def width() -> Width:
+def width(pages: int = PAGES) -> Width:
     """How many ctids to take at once."""
-    return Width(most=PAGES * SLOTS)
+    return Width(most=pages * SLOTS)
 
 
 def is_still(connection: Connection, counting: Question, *, blocks: int) -> bool:
@@ -108,6 +109,21 @@ def find_pieces(
     ends = [*(begins for begins, _, _ in batches[1:]), last]
     firsts = [first, *ends[:-1]]
     return [Piece(firsts[i], ends[i], rows, tids) for i, (_, rows, tids) in enumerate(batches)]
+
+
+def find_unknown(connection: Connection, unknown: Question, pieces: list[Piece], *, most: int) -> list[str]:
+    """Where in some pieces rows lie whose facts nobody has met, one for each set. If they cannot be read, or not in
+    time, nobody is the worse for it: each is learned when its turn comes.
+    """
+    found: list[str] = []
+    try:
+        with connection.transaction():
+            for piece in pieces:
+                found += [tid for (tid,) in unknown.ask(connection, piece, most=most - len(found))]
+    except psycopg.Error as error:
+        if not (retry.is_poison(error) or isinstance(error, psycopg.errors.QueryCanceled)):
+            raise
+    return found
 
 
 def joined(pieces: list[Piece], *, batch: int) -> list[Piece]:

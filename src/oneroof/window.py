@@ -10,10 +10,16 @@ from __future__ import annotations
 from typing import Any
 
 from oneroof.columns import EPOCH
-from oneroof.cursor import Cursor, Ground
-from oneroof.tail import SLOTS, Bounds, tid
+from oneroof.cursor import Cursor, Ground, Horizon
+from oneroof.tail import FARTHEST, SLOTS, Bounds, tid
 
 At = dict[str, Any]
+
+
+def is_elsewhere(here: Cursor, horizon: Horizon) -> bool:
+    """Whether F is of another cluster, or so far behind that xids could be mistaken."""
+    far = horizon.next - (here.frontier or horizon.next) > FARTHEST and not (here.window_at or {}).get("full")
+    return far or here.cluster_identity != horizon.identity
 
 
 def begin(here: Cursor, ground: Ground, *, full: bool) -> At:

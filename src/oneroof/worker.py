@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from oneroof import cursor, lease, retry
+from oneroof.cursor import Cursor
 from oneroof.db import Connection, transaction
 from oneroof.errors import OneroofError
 from oneroof.lease import Lease
@@ -29,7 +30,10 @@ SETTINGS = {
     "row_security": "off",
     "synchronous_commit": "off",
 }
+# In the books, the counts that one who writes beside another moves: never those of the other.
+BESIDE = "17"
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +100,7 @@ def fenced(
     the limit; first it is noted when the oldest open transaction began, if an overlap is given. `planning` are settings
     of the planner. `more` is said in the same breath, and the batch is given its answer beside the cursor.
     """
-    settings = {
-        **SETTINGS,
-        **(planning or {}),
-        "idle_in_transaction_session_timeout": f"{int(held.ttl * 500)}ms",
-    }
+    settings = _settings(held, planning)
     reading = cursor.reading(worker=worker, source=source, overlap=overlap)
     first = b"; ".join([lease.fence(held), reading, *([] if more is None else [more.encode()])])
     for attempt in range(1, ATTEMPTS + 1):
@@ -111,7 +111,6 @@ def fenced(
                 role="oneroof_worker",
                 statement_timeout=READ_LIMIT,
                 lock_timeout=READ_LIMIT / 2,
-                # A zombie's locks must go before its lease runs out.
                 settings=settings,
                 first=first,
             ) as answer:
@@ -123,6 +122,43 @@ def fenced(
                 raise
             time.sleep(random.uniform(0.01, 0.05) * attempt)  # noqa: S311
     raise AssertionError("unreachable")
+
+
+def fenced_late(
+    connection: Connection,
+    held: Lease,
+    batch: Callable[[], T],
+    keep: Callable[[Cursor, T], R],
+    *,
+    worker: str,
+    source: str,
+    doing: str,
+    planning: Mapping[str, str] | None = None,
+) -> R:
+    """Run a batch while another transaction of the same lease is under way, and keep it if the cursor, which is read
+    behind the fence when that one is over, is where the batch begins; `keep` says so, or raises.
+
+    Nothing of it is seen before, and who waits for the fence is known to the server: two that wait for each other are
+    told apart there.
+    """
+    with transaction(
+        connection,
+        doing=doing,
+        role="oneroof_worker",
+        statement_timeout=READ_LIMIT,
+        lock_timeout=READ_LIMIT / 2,
+        settings=_settings(held, planning) | {"oneroof.shard": BESIDE},
+    ):
+        done = batch()
+        reading = cursor.reading(worker=worker, source=source)
+        answer = connection.execute(b"; ".join([lease.fence(held), reading]), prepare=False)
+        return keep(cursor.read(answer), done)
+
+
+def _settings(held: Lease, planning: Mapping[str, str] | None) -> dict[str, str]:
+    # A zombie's locks must go before its lease runs out.
+    idle = {"idle_in_transaction_session_timeout": f"{int(held.ttl * 500)}ms"}
+    return {**SETTINGS, **(planning or {}), **idle}
 
 
 def isolating(width: Width, attempt: Callable[[], Step], stage: Callable[[OneroofError], Step]) -> Step:
@@ -140,3 +176,12 @@ def isolating(width: Width, attempt: Callable[[], Step], stage: Callable[[Oneroo
         return stage(error)
     width.widen()
     return step
+
+
+def sparing(attempt: Callable[[], object]) -> None:
+    """Try what others would do later: what holds poison, or takes too long, is left to them."""
+    try:
+        attempt()
+    except OneroofError as error:
+        if retry.kind_of(error) not in (retry.POISON, retry.SLOW):
+            raise

@@ -10,7 +10,7 @@ from psycopg import sql
 
 import inventory
 from bed import Bed, connect, eventually
-from oneroof import lease, source, strip
+from oneroof import ahead, lease, source, strip
 from oneroof.db import Connection, one
 from oneroof.worker import Step
 from oneroof.workers import backfill_sweep, handoff_intake
@@ -236,7 +236,7 @@ def test_while_there_is_news_the_walk_goes_on_in_its_turn_and_passes_nothing_by(
     admin: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Pages without anything new are passed in the turn of the newest rows; what is new has a piece of its own."""
-    monkeypatch.setattr(handoff_intake, "BUSY_PAGES", 1)
+    monkeypatch.setattr(ahead, "BUSY_PAGES", 1)
     intake = swept(admin)
     one_pass(intake)
     intake.pressed = intake.is_hot = True

@@ -18,6 +18,7 @@ from psycopg import sql
 
 from bed import Bed, connect, eventually
 from oneroof import batch, cursor, handoff, headers, ranges, source, tail
+from oneroof.asking import COMPARING
 from oneroof.columns import DATED, UNDATED
 from oneroof.db import Connection, one, queries, transaction
 from oneroof.source import Source
@@ -338,7 +339,7 @@ def test_what_is_forgotten_is_found_by_the_index_although_the_plan_was_made_when
     """A plan is kept for as long as a session lives: one that was made for an empty table must do for a large one."""
     connection.execute("TRUNCATE governance_open_row, governance_open_span")
     statement = queries("cursor")["prune"]
-    with transaction(connection, doing="explaining", settings=handoff_intake.COMPARING):
+    with transaction(connection, doing="explaining", settings=COMPARING):
         rows = connection.execute(
             f"EXPLAIN {statement}", {"cursor": 1, "frontier": 10, "xid": 0, "mark": "", "span": 0, "most": 250}
         ).fetchall()

@@ -88,6 +88,7 @@ LAYERS = (
         "oneroof.sums",
     },
     {"oneroof.ahead", "oneroof.reckoning"},
+    {"oneroof.beside"},
     {"oneroof.workers", "oneroof.deriving"},
     {"oneroof.executor"},
     {"oneroof.lane"},

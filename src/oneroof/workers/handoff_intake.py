@@ -16,42 +16,32 @@ from typing import Any, TypeVar
 from psycopg import errors as pg
 from psycopg.rows import TupleRow
 
-from oneroof import cursor, handoff, origin, retries, strip, window
-from oneroof.ahead import BUSY_PAGES, Ahead
-from oneroof.asking import Asking
+from oneroof import cursor, facts, handoff, origin, retries, strip, window
+from oneroof.ahead import MANY_PAGES, Ahead
+from oneroof.asking import COMPARING, WALKING, Asking
 from oneroof.batch import Applied, Ask
+from oneroof.beside import Beside
 from oneroof.cursor import Cursor, Horizon
 from oneroof.db import Connection, calling, forget_prepared, one, prepare, queries
 from oneroof.errors import OneroofError
 from oneroof.forgetting import Forgetting
-from oneroof.known import Glance
+from oneroof.known import OVERLAP, Glance
 from oneroof.lease import Lease
 from oneroof.lull import Lull
 from oneroof.retries import Retries
 from oneroof.source import INVENTORY, REGISTER, Source
 from oneroof.streak import Streak
 from oneroof.strip import Piece
-from oneroof.tail import FARTHEST, Bounds
 from oneroof.telling import Telling
 from oneroof.width import Width
 from oneroof.window import At
-from oneroof.worker import MOVED, NOTHING, Run, Step, fenced, isolating
+from oneroof.worker import MOVED, NOTHING, Run, Step, fenced, isolating, sparing
 
 NAME = "gov_handoff_intake"
 BATCH = 5_000
 SWEEP_INTERVAL = 10.0
-# A pass may take one part in so many of the time, however long the table is.
-SHARE = 20
 # In a backlog, the batches of newest rows to one piece of the walk.
 BACKLOG_BATCHES = 10
-# How many remembered versions to forget at once, with and without news.
-BUSY_PRUNE, PRUNE = 250, 5_000
-# How far behind the latest row the fast lane looks for what commits late; the rest is the frontier's.
-OVERLAP = "5 seconds"
-# Of what a batch wrote, and of what is remembered, the planner does not know how much it is; nor of where rows lie, so
-# that a plan for one piece of the walk is one for all.
-COMPARING = {"enable_nestloop": "off", "enable_seqscan": "off"}
-WALKING = {**COMPARING, "plan_cache_mode": "force_generic_plan"}
 T = TypeVar("T")
 
 
@@ -84,10 +74,12 @@ class HandoffIntake:
     calm: float = field(default=0.0, init=False)
     windows_closed: int = field(default=0, init=False)
     run: Run = field(default_factory=Run, init=False)
+    _who: dict[str, str] = field(init=False)
     _draft: Run = field(default_factory=Run, init=False)
     _asking: Asking = field(init=False)
     _width: Width = field(init=False)
     _ahead: Ahead = field(init=False)
+    _beside: Beside = field(init=False)
     _retries: Retries = field(init=False)
     _window: bool = field(default=False, init=False)
     _is_ours: bool = field(default=False, init=False)
@@ -100,7 +92,6 @@ class HandoffIntake:
     _is_held_up: bool = field(default=False, init=False)
     _turn: int = field(default=0, init=False)
     _batches: int = field(default=0, init=False)
-    _pass_seconds: float = field(default=0.0, init=False)
     _glance: Glance = field(init=False)
     _lull: Lull = field(init=False)
     # The latest xid that is remembered; and that was before the walk, or by the fast lane since.
@@ -110,7 +101,10 @@ class HandoffIntake:
     def __post_init__(self) -> None:
         self._width, self._telling = Width(most=self.batch), Telling(self.source)
         self._asking = Asking(self.source, NAME, with_own=self.at_once, effect=self.effect)
-        self._ahead = Ahead(self._asking, self.batch, self.dial)
+        pages, learns = MANY_PAGES if self.at_once else strip.PAGES, self.source.source_kind == INVENTORY
+        self._ahead = Ahead(self._asking, self.batch, self.dial, pages, learns=learns and self.effect is None)
+        self._who = {"worker": NAME, "source": self.name, "doing": f"tailing {self.name}"}
+        self._beside = Beside(self.lease, self._ahead, {**self._who, "planning": WALKING})
         self._glance = Glance(passes_over=self.source.own_column is not None and not self.at_once)
         self._lull = Lull(self.sweep_interval)
         self._retries = Retries(NAME, self.source, self.name, Width(most=self.batch), anew=False)
@@ -125,8 +119,8 @@ class HandoffIntake:
         # While there is news a turn is short: the walk has every other one, if it is held up or the news is another's.
         is_free = not self.pressed or (self._turn % 2 == 0 and (self._is_held_up or not self.is_hot))
         self.has_news = False
-        # Where nobody waits for the newest rows they come when the pieces that were found are applied.
-        walks_on = self.at_once and self._ahead.has_more if not self.pressed else is_free and not self.is_hot
+        # Where nobody waits for the newest rows they come when the walk is over.
+        walks_on = self.at_once if not self.pressed else is_free and not self.is_hot
         fast = NOTHING if self._window and walks_on else self._newest_rows()
         self._batches = self._batches + 1 if fast.seen >= self._width.now else 0
         slow = self._piece() if self._window and is_free and self._batches % BACKLOG_BATCHES == 0 else NOTHING
@@ -169,11 +163,31 @@ class HandoffIntake:
         return self._fenced(self._fast, overlap=self._overlap)
 
     def _piece(self) -> Step:
+        if self._ahead.unknown:
+            return self._learn()
         return isolating(
             self._ahead.wide,
-            lambda: self._streak.hoping(lambda: self._fenced(self._frontier, planning=WALKING)),
+            lambda: self._streak.hoping(self._pieces),
             lambda e: self._fenced(lambda here: self._frontier(here, e)),
         )
+
+    def _learn(self) -> Step:
+        """Facts that nobody has met are judged before any row of them is applied: each is then written once."""
+        tids, self._ahead.unknown = self._ahead.unknown, []
+        sparing(lambda: self._fenced(lambda _: facts.learn_at(self.connection, self.source, tids), planning={}))
+        return MOVED
+
+    def _pieces(self) -> Step:
+        """A piece, and perhaps the one behind it, which another has applied meanwhile."""
+        try:
+            step = self._fenced(self._frontier, planning=WALKING)
+        finally:
+            kept = self._beside.end()
+        if kept is None:
+            return step
+        self.run = kept.run
+        self._note(kept.done, walking=True)
+        return Step(seen=step.seen + kept.done.read, written=step.written + kept.done.written, idle=False)
 
     def _fenced(
         self,
@@ -190,9 +204,9 @@ class HandoffIntake:
             self._draft, self._glance = self.run, copy(before)
             return piece(here, *answer)
 
-        who = {**self._who(), "doing": f"tailing {self.name}"}
+        how: dict[str, Any] = {**self._who, "overlap": overlap, "more": more, "planning": planning}
         try:
-            step = fenced(self.connection, self.lease, drafted, **who, overlap=overlap, more=more, planning=planning)
+            step = fenced(self.connection, self.lease, drafted, **how)
         except BaseException:
             # Whether it was kept is not known; nor is then what the lane knew.
             self._glance, self._left, self._met = before.in_doubt(self._remembered), None, None
@@ -205,23 +219,24 @@ class HandoffIntake:
         went before, and counts only if the cursor is where it was.
         """
         horizon, left, self._left = cursor.read_horizon(self.connection, here), self._left, None
-        if answer is not None and not (left is not None and here.is_at(left) and not self._is_elsewhere(here, horizon)):
+        is_elsewhere = window.is_elsewhere(here, horizon)
+        if answer is not None and (left is None or not here.is_at(left) or is_elsewhere):
             raise _Unforeseen
         self._window, self._has_due = here.window_horizon is not None, here.has_due
         self._telling.is_due = here.has_untold
-        self.calm = 0.0 if self._is_fast else max(0.0, self.sweep_interval - here.rested)
+        self.calm = 0.0 if self.source.is_fast else max(0.0, self.sweep_interval - here.rested)
         if here.frontier is None and here.window_horizon is None:
             if here.phase == "reconciling":
                 return self._open(here, horizon, phase="reconciling", full=True)
             return self._start(here, horizon)
-        if self._is_elsewhere(here, horizon):
+        if is_elsewhere:
             return self._open(here, horizon, phase="reconciling", full=True)
-        if self.at_once and self._is_fast and not (self._window or self.windows_closed) and self._due(here):
+        if self.at_once and self.source.is_fast and not (self._window or self.windows_closed) and self._due(here):
             # Where nobody waits for the newest rows the walk finds them with all others.
             return self._open(here, horizon, phase="incremental", full=False)
         at = self._glide(here)
         applied = self._newest(here, at, answer, poison)
-        pruned = self._forgetting.go_on(self.connection, here, most=BUSY_PRUNE if self.pressed else PRUNE)
+        pruned = self._forgetting.go_on(self.connection, here, busy=self.pressed)
         if not self._window and self._due(here) and not self._is_still(here, horizon):
             self._open(here, horizon, phase="incremental", full=False)
         self._left = here if applied is not None and not self._window else None
@@ -230,43 +245,32 @@ class HandoffIntake:
         self.has_news = applied.read > applied.own
         return Step(seen=applied.read, written=applied.written, idle=False)
 
-    def _is_elsewhere(self, here: Cursor, horizon: Horizon) -> bool:
-        """Whether F is of another cluster, or so far behind that xids could be mistaken."""
-        far = horizon.next - (here.frontier or horizon.next) > FARTHEST and not (here.window_at or {}).get("full")
-        return far or here.cluster_identity != horizon.identity
-
     def _is_still(self, here: Cursor, horizon: Horizon) -> bool:
         """A small table without a fast lane, in which nothing is new, is passed over at once; where nothing was
         written, a pass can wait for a while.
         """
         ground = cursor.read_ground(self.connection, self.source)
-        bounds = Bounds(frontier=here.frontier, horizon=None)
-        known = not self._is_fast and ground.leaves == here.metadata.get("leaves")
-        if known and strip.is_still(self.connection, self._asking.counting(here, bounds), blocks=ground.blocks):
+        if not self.source.is_fast and self._ahead.is_still(self.connection, here, ground):
             cursor.pass_over(self.connection, here, horizon)
             self._forgetting.begin(everything=False)
             self.windows_closed += 1
         elif not self._lull.lasts(ground, rested=here.rested):
             return False
-        self.calm = 0.0 if self._is_fast else self.sweep_interval
+        self.calm = 0.0 if self.source.is_fast else self.sweep_interval
         return True
 
     def _start(self, here: Cursor, horizon: Horizon) -> Step:
         """Where it begins; a register when it has been looked at once."""
         if self.source.source_kind == REGISTER:
             return self._open(here, horizon, phase="seeding", full=True)
-        begins = origin.find(self.connection, self.source, horizon)
-        if begins is None:
-            return NOTHING
-        cursor.start(self.connection, here, begins.frontier, identity=begins.identity, leaves=begins.leaves)
-        return MOVED
+        return MOVED if origin.start(self.connection, self.source, here, horizon) else NOTHING
 
     def _open(self, here: Cursor, horizon: Horizon, *, phase: str, full: bool) -> Step:
         ground = cursor.read_ground(self.connection, self.source)
         at, metadata = window.begin(here, ground, full=full), {"leaves": ground.leaves}
         self._lull.begin(ground)
         cursor.open_window(self.connection, here, horizon, phase=phase, at=at, metadata=metadata)
-        self._window, self._is_ours, self._is_held_up, self._pass_seconds = True, True, False, 0.0
+        self._window, self._is_ours, self._is_held_up = True, True, False
         self._met, self._telling.has_found = None, False
         return MOVED
 
@@ -275,27 +279,22 @@ class HandoffIntake:
         new there is a piece by itself.
         """
         at, began = here.window_at, time.monotonic()
-        if at is None or not (self.pressed and self._is_fast) or self._is_held_up:
+        if at is None or not (self.pressed and self.source.is_fast) or self._is_held_up:
             return at
-        ground = cursor.read_ground(self.connection, self.source)
-        self._is_held_up = at["files"] != ground.files or window.is_over(at, ground)
-        if self._is_held_up:
-            return at
-        bounds, last = window.bounds(here, at), window.reach(at, ground, pages=BUSY_PAGES)
-        rows = strip.count(self.connection, self._asking.counting(here, bounds), first=at["tid"], last=last)
-        self._is_held_up, self._pass_seconds = rows > 0, self._pass_seconds + time.monotonic() - began
-        return at if rows else {**at, "tid": last}
+        further = self._ahead.glide(self.connection, here, at)
+        self._is_held_up, self._lull.seconds = further is None, self._lull.seconds + time.monotonic() - began
+        return further or at
 
     def _newest(
         self, here: Cursor, at: At | None, answer: TupleRow | None, poison: OneroofError | None
     ) -> Applied | None:
         look = self._glance
-        if not self._is_fast:
+        if not self.source.is_fast:
             return None
         if self._overlap is not None:
             look.note(here.oldest)
         if look.since is None:
-            (look.since,) = one(self.connection, queries("cursor")["since"], {**self._who(), "overlap": OVERLAP})
+            (look.since,) = one(self.connection, queries("cursor")["since"], {**self._who, "overlap": OVERLAP})
         if answer is None:
             asked = self._ask(here, poison)
             if poison is None:
@@ -306,6 +305,7 @@ class HandoffIntake:
         size = 1 if poison else self._width.now
         self._telling.is_full = done.read == size
         self._account(here, done, poison=poison, at=at, full=False)
+        self._note(done, walking=False)
         self._met = None if self._met is None else max([self._met, *done.xids])
         mark = done.mark(self.source) if done.read == size else None
         look.go_on(mark, read=done.read, is_full=done.read == size, horizon=here.horizon, xids=done.xids)
@@ -319,12 +319,7 @@ class HandoffIntake:
     @property
     def _overlap(self) -> str | None:
         """How far back to look for the oldest transaction, where the fast lane has to note when it began."""
-        return OVERLAP if self._is_fast and self._glance.is_noting else None
-
-    @property
-    def _is_fast(self) -> bool:
-        """Whether there is a fast lane: without an index in the order of time it would read the table every time."""
-        return self.source.timestamp_column is not None and self.source.in_index_order
+        return OVERLAP if self.source.is_fast and self._glance.is_noting else None
 
     def _latest_remembered(self, here: Cursor) -> int:
         """Nobody but the holder of the lease adds to what is remembered; so after the first time it is known here."""
@@ -348,23 +343,30 @@ class HandoffIntake:
             return self._close(here, at)
         busy, births, found = self.pressed or self._batches > 0, self._streak.lasts(), at
 
-        def apply(piece: Piece, *, beyond: int = 0) -> Applied:
-            asked = self._asking.piece(here, found, piece, beyond=beyond, births=births, poison=poison)
-            return retries.apply(self.connection, self.source, asked, poison=poison)
+        def ask(piece: Piece, beyond: int) -> Ask:
+            return self._asking.piece(here, found, piece, beyond=beyond, births=births, poison=poison)
+
+        def apply(piece: Piece, beyond: int = 0) -> Applied:
+            return retries.apply(self.connection, self.source, ask(piece, beyond), poison=poison)
 
         piece = self._ahead.next(self.connection, here, at, ground, busy=busy, rehearse=apply)
+        if self._ahead.unknown:
+            self._ahead.again(piece)
+            return MOVED
         at = {**at, "tid": piece.last}
-        # How long a pass takes is a matter of the table, not of what there was to do.
-        self._pass_seconds, self._is_held_up = self._pass_seconds + time.monotonic() - began, False
+        self._lull.seconds, self._is_held_up = self._lull.seconds + time.monotonic() - began, False
         if piece.rows == 0:
             if window.is_over(at, ground):
                 return self._close(here, at)
             cursor.place(self.connection, here, at)
             return MOVED
         self._met, self._telling.has_found = self._latest_remembered(here) if self._met is None else self._met, True
-        done = apply(piece, beyond=self._met)
+        if not (poison or at["full"]):
+            after: dict[str, Any] = {"after": at, "horizon": here.window_horizon, "account": lambda: self._draft}
+            self._beside.begin(piece, lambda other: ask(other, self._met or 0), **after)
+        done = apply(piece, self._met)
         self._account(here, done, poison=poison, at=at, full=at["full"])
-        self._glance.beyond = self._remembered
+        self._note(done, walking=True)
         return Step(seen=done.read, written=done.written, idle=False)
 
     def _close(self, here: Cursor, at: At) -> Step:
@@ -377,8 +379,6 @@ class HandoffIntake:
         return MOVED
 
     def _account(self, here: Cursor, done: Applied, *, poison: OneroofError | None, at: At | None, full: bool) -> None:
-        self._remembered = max([self._remembered or 0, *done.xids])
-        self._streak.note(done.read, born=done.born == done.read)
         if done.read or at != here.window_at:
             # An inventory knows its rows: in a full pass those count that were written.
             counted = done.written if full and self.source.source_kind == INVENTORY else done.counted
@@ -389,12 +389,11 @@ class HandoffIntake:
             told |= {"seen": counted, "written": marked, "coalesced": done.coalesced}
             cursor.advance(self.connection, here, at=at, **told)
 
-    def _due(self, here: Cursor) -> bool:
-        if self.at_once and not self.windows_closed:
-            return True
-        if self._lull.is_known():
-            return False
-        return here.rested >= max(self.sweep_interval, self._pass_seconds * SHARE if self.sweep_interval else 0)
+    def _note(self, done: Applied, *, walking: bool) -> None:
+        self._remembered = max([self._remembered or 0, *done.xids])
+        self._streak.note(done.read, born=done.born == done.read)
+        if walking:
+            self._glance.beyond = self._remembered
 
-    def _who(self) -> dict[str, str]:
-        return {"worker": NAME, "source": self.name}
+    def _due(self, here: Cursor) -> bool:
+        return (self.at_once and not self.windows_closed) or self._lull.is_due(rested=here.rested)

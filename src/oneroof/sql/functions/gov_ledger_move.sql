@@ -1,5 +1,6 @@
 -- Keep the books: whatever a statement inserted, changed or deleted moves the counts of its groups, in its own transaction. In one
--- order for everybody, so that two writers in one shard wait for each other and never in a circle. A verdict that gives way to
+-- order for everybody, so that two writers in one shard wait for each other and never in a circle; one that waits for another's commit has
+-- a shard of its own. A verdict that gives way to
 -- another goes into the history, but for the first wait. A group whose members have other facts than before is touched, even if it has
 -- as many as before: they may have other findings. A plan that was made for a statement of one row is kept for one of thousands,
 -- so that a nested loop is never the right one.
@@ -10,22 +11,23 @@ SET enable_nestloop = off
 AS $$
 DECLARE
   at CONSTANT timestamptz := public.gov_now();
+  v_shard CONSTANT bigint := coalesce(nullif(current_setting('oneroof.shard', true), '')::bigint, pg_backend_pid() % 16);
 BEGIN
   IF TG_OP = 'INSERT' THEN
     INSERT INTO public.governance_ledger AS l (source_name, group_key, grain, verdict, undecided_reason, shard, members)
-    SELECT n.source_name, n.group_key, n.grain, n.verdict, coalesce(n.undecided_reason, ''), pg_backend_pid() % 16, count(*)
+    SELECT n.source_name, n.group_key, n.grain, n.verdict, coalesce(n.undecided_reason, ''), v_shard, count(*)
     FROM new_rows AS n GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
     ON CONFLICT (source_name, group_key, grain, verdict, undecided_reason, shard) DO UPDATE
     SET members = l.members + excluded.members;
   ELSIF TG_OP = 'DELETE' THEN
     INSERT INTO public.governance_ledger AS l (source_name, group_key, grain, verdict, undecided_reason, shard, members)
-    SELECT o.source_name, o.group_key, o.grain, o.verdict, coalesce(o.undecided_reason, ''), pg_backend_pid() % 16, - count(*)
+    SELECT o.source_name, o.group_key, o.grain, o.verdict, coalesce(o.undecided_reason, ''), v_shard, - count(*)
     FROM old_rows AS o GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
     ON CONFLICT (source_name, group_key, grain, verdict, undecided_reason, shard) DO UPDATE
     SET members = l.members + excluded.members;
   ELSIF TG_OP = 'UPDATE' THEN
     INSERT INTO public.governance_ledger AS l (source_name, group_key, grain, verdict, undecided_reason, shard, members)
-    SELECT m.source_name, m.group_key, m.grain, m.verdict, m.reason, pg_backend_pid() % 16, sum(m.members)
+    SELECT m.source_name, m.group_key, m.grain, m.verdict, m.reason, v_shard, sum(m.members)
     FROM (SELECT o.source_name, o.group_key, o.grain, o.verdict, coalesce(o.undecided_reason, '') AS reason, -1 AS members, o.facts_hash AS facts FROM old_rows AS o
           UNION ALL
           SELECT n.source_name, n.group_key, n.grain, n.verdict, coalesce(n.undecided_reason, ''), 1, n.facts_hash FROM new_rows AS n) AS m
