@@ -26,8 +26,8 @@ Imports point one way; tests/unit/test_import_direction.py has the layers:
       ← migrate columns cursor batch cases catalog guard inbox matches watch
       ← memory ← tail fingerprint handoff signals
       ← duty facts forgetting known lull reconcile streak strip telling ranges walk window worker control
-      ← asking doubt retries recount ← ahead reckoning ← beside ← workers deriving ← executor ← lane ← supervisor status trace replay
-      ← doctor ← proof ← witness ← cli
+      ← asking doubt retries recount ← ahead reckoning ← beside ← workers deriving ← executor ← lane
+      ← supervisor status trace replay ← doctor ← proof ← witness ← cli
 """
 
 __version__ = "0.1.0"

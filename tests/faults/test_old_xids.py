@@ -19,12 +19,11 @@ from psycopg import sql
 import inventory
 from bed import SETTINGS, Bed, connect, copy_pristine, own_bed, silent
 from inventory import INTAKE, SWEEP
-from oneroof import migrate, source
+from oneroof import migrate, source, window
 from oneroof.db import Connection, one
 from oneroof.embedded import find_binaries
 from oneroof.embedded.identity import identify
 from oneroof.estate.build import build
-from oneroof.workers import handoff_intake
 
 pytestmark = pytest.mark.slow
 
@@ -144,7 +143,7 @@ def test_a_frontier_that_rested_too_long_still_misses_nothing(aging: Aging, leap
 
 def test_mutant_that_trusts_any_frontier_loses_rows(aging: Aging, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the limit on its distance, ages are compared that have turned negative."""
-    monkeypatch.setattr(handoff_intake, "FARTHEST", 2**62)
+    monkeypatch.setattr(window, "FARTHEST", 2**62)
 
     def go_on(admin: Connection) -> None:
         tailed = source.find(admin, "src")
