@@ -122,6 +122,10 @@ class Control:
         """Whether it did a moment ago."""
         return time.monotonic() - self._led.get(source, float("-inf")) < LED
 
+    def is_early(self) -> bool:
+        """Whether no intake has come to its end here, be it of one source."""
+        return not any(self._is_over.values())
+
     def is_leading(self, source: str) -> bool:
         """Whether it runs here and has not come to its end."""
         return not self._is_over.get(source, True)

@@ -63,8 +63,9 @@ class Lane:
     stop: threading.Event
     endless: bool
     once: bool
-    # Whether this process runs the intake too.
+    # Whether this process runs the intake too, and whether all in this lane live on what it brings.
     with_intake: bool = False
+    follows: bool = False
     executors: list[Executor] = field(default_factory=list, init=False)
     failure: BaseException | None = field(default=None, init=False)
     idle_at: int | None = field(default=None, init=False)
@@ -77,6 +78,7 @@ class Lane:
     def run(self, activity: Callable[[], int]) -> None:
         """Rounds until the stop; `activity` counts what all lanes have done, so that idle means idle of all."""
         try:
+            self._hold_back()
             while not self.stop.is_set():
                 self._mark = activity()
                 if not self._round(activity):
@@ -89,6 +91,15 @@ class Lane:
             self.failure = failure
         finally:
             self._end()
+
+    def _hold_back(self) -> None:
+        """In a run until idle those who live on what the intake brings open no connection while it has all to do: they
+        would take its processors; but not for long.
+        """
+        while self.follows and not self.stop.is_set() and self.control.is_early():
+            if self.endless or self.once or time.monotonic() - self._began > HEAD_START:
+                break
+            self.bell.wait(ASIDE)
 
     def _note_idle(self) -> None:
         known = [executor.idle_at for executor in self.executors if executor.idle_at is not None]

@@ -39,6 +39,8 @@ from oneroof.workers.input_gate import InputGate
 
 NAMES = (backfill_sweep.NAME, handoff_intake.NAME, input_gate.NAME, candidate_scan.NAME, full_audit.NAME)
 REPLAN = 5.0
+# Those who live on what the intake brings.
+FOLLOWING = (input_gate.NAME, candidate_scan.NAME)
 Mode = Literal["for ever", "once", "until idle"]
 
 
@@ -167,6 +169,7 @@ class Supervisor:
                 endless=endless,
                 once=self.mode == "once",
                 with_intake=handoff_intake.NAME in self.workers,
+                follows=handoff_intake.NAME in self.workers and (worker in FOLLOWING or (place > 0 and many == 2)),
             )
             for place in range(many)
         ]
