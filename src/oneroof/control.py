@@ -123,8 +123,8 @@ class Control:
         return time.monotonic() - self._led.get(source, float("-inf")) < LED
 
     def is_early(self) -> bool:
-        """Whether no intake has come to its end here, be it of one source."""
-        return not any(self._is_over.values())
+        """Whether no intake has come to its end here, be it of one source, and one may be under way."""
+        return not any(self._is_over.values()) and (bool(self._is_over) or not self._begun)
 
     def is_leading(self, source: str) -> bool:
         """Whether it runs here and has not come to its end."""

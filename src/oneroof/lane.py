@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from oneroof import findings, lease, retry
+from oneroof import lease, retry, trouble
 from oneroof.bell import Bell, Call
 from oneroof.control import Control
 from oneroof.db import Connection, leave, transaction
@@ -341,11 +341,11 @@ class Lane:
         executor.not_before = now + min(rules.lease_ttl / 3, 2.0)
         if lost or now - executor.held_since > 2 * rules.lease_ttl:
             executor.in_conflict = True
-            self._find(connection, "cursor_lease_conflict", executor, str(held))
+            trouble.tell(connection, "cursor_lease_conflict", executor.duty, str(held), instance=self.instance)
 
     def _make_peace(self, connection: Connection, executor: Executor) -> None:
         if executor.in_conflict:
-            self._clear(connection, executor, "cursor_lease_conflict")
+            trouble.clear(connection, executor.duty, "cursor_lease_conflict")
             executor.in_conflict = False
 
     def _sicken(self, connection: Connection, executor: Executor, error: OneroofError) -> None:
@@ -356,29 +356,18 @@ class Lane:
         self._say(executor, str(error))
         regressed = getattr(error.__cause__, "sqlstate", None) == REGRESSION
         kind = "cursor_watermark_regression" if regressed else "cursor_source_error"
-        self._find(connection, kind, executor, str(error))
+        trouble.tell(connection, kind, executor.duty, str(error), instance=self.instance)
         self._tick(connection, executor, status="warn", at_once=True)
 
     def _recover(self, connection: Connection, executor: Executor) -> None:
         if executor.failures:
-            self._clear(connection, executor, "cursor_source_error", "cursor_watermark_regression")
+            trouble.clear(connection, executor.duty, "cursor_source_error", "cursor_watermark_regression")
         executor.failures, executor.trouble = 0, None
 
     def _say(self, executor: Executor, why: str | None) -> None:
         if executor.trouble != why:
             executor.trouble = why
             self.tell(Report(executor.duty.executor, what=why))
-
-    def _find(self, connection: Connection, kind: str, executor: Executor, why: str) -> None:
-        duty = executor.duty
-        details = {"worker": duty.worker, "source": duty.scope, "instance": self.instance}
-        with transaction(connection, doing="raising a finding", role=WORKER, lock_timeout=2):
-            findings.raise_finding(connection, kind, subject=duty.executor, title=why, details=details)
-
-    def _clear(self, connection: Connection, executor: Executor, *kinds: str) -> None:
-        with transaction(connection, doing="closing a finding", role=WORKER, lock_timeout=2):
-            for kind in kinds:
-                findings.clear_finding(connection, kind, subject=executor.duty.executor)
 
     def _tick(self, connection: Connection, executor: Executor, *, status: str = "ok", at_once: bool = False) -> None:
         """Keep a lease alive that is not being worked on."""

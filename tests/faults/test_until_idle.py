@@ -16,7 +16,7 @@ from oneroof.errors import HeldElsewhere
 from oneroof.lane import Lane
 from oneroof.lease import Lease
 from oneroof.report import Report
-from oneroof.supervisor import Supervisor
+from oneroof.supervisor import NAMES, Supervisor
 from oneroof.watch import Seen
 from oneroof.worker import MOVED, Step
 from oneroof.workers import backfill_sweep, candidate_scan, handoff_intake, input_gate
@@ -87,6 +87,49 @@ def test_followers_begin_when_the_intake_has_had_its_turn(monkeypatch: pytest.Mo
     with server() as host:
         assert run(host, JUDGES)[0].executor == f"{handoff_intake.NAME}:birth_registry"
         assert run(host, [input_gate.NAME])[0].executor == f"{input_gate.NAME}:birth_registry"
+
+
+def test_followers_open_no_connection_while_the_intake_has_all_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has both processors for itself until it has come to its end; but where another process has its leases, they do
+    not wait for it.
+    """
+    monkeypatch.setattr(lane, "HEAD_START", 3600.0)
+    turn, dialled, met = HandoffIntake.run_once, list[str](), list[set[str]]()
+
+    def noted(intake: HandoffIntake) -> Step:
+        step = turn(intake)
+        if intake.name == "birth_registry" and not step.idle:
+            met.append(set(dialled))
+        return step
+
+    monkeypatch.setattr(HandoffIntake, "run_once", noted)
+    with server() as host, connect(host.dsn()) as admin:
+
+        def dial() -> Connection:
+            dialled.append(threading.current_thread().name)
+            return connect(host.dsn())
+
+        run(host, list(NAMES))
+        admin.execute("UPDATE birth_registry SET status = 'changed' WHERE id % 3 = 0")
+        met.clear()
+        Supervisor(
+            dial=dial,
+            workers=JUDGES,
+            instance="test",
+            mode="until idle",
+            stop=threading.Event(),
+            tell=lambda _: None,
+        ).run()
+        assert met
+        # The one who asked for the gate goes on as the intake's, and may have somebody beside.
+        assert all(name in ("MainThread", "lane 0") or name.startswith("aside") for each in met for name in each), met
+        assert {"lane 1", "lane 2", "lane 3"} <= set(dialled)
+        began = monotonic()
+        for executor in [row[0] for row in admin.execute("SELECT executor_name FROM governance_lease").fetchall()]:
+            if executor.startswith(handoff_intake.NAME):
+                lease.claim(admin, executor, instance="another")
+        run(host, JUDGES)
+        assert monotonic() - began < 60
 
 
 def test_a_sweep_is_not_kept_from_its_work_by_those_who_judge_what_it_leaves() -> None:

@@ -83,6 +83,7 @@ LAYERS = (
         "oneroof.doubt",
         "oneroof.report",
         "oneroof.reprieve",
+        "oneroof.trouble",
         "oneroof.retries",
         "oneroof.recount",
         "oneroof.sums",
