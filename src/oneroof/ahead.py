@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from oneroof import cursor, facts, strip, window
 from oneroof.aside import Aside
-from oneroof.asking import Asking
+from oneroof.asking import COMPARING, Asking
 from oneroof.cursor import Cursor, Ground
 from oneroof.db import Connection
 from oneroof.strip import Piece
@@ -125,7 +125,8 @@ class Ahead:
 
         def find(by: Connection, first: int, end: int) -> tuple[list[Piece], list[str]]:
             pieces = strip.find_pieces(by, finding, first=first, end=end, wide=self.wide, batch=size, most=most)
-            if busy or not self.learns or sum(piece.rows for piece in pieces) < FEW:
+            # In a full pass most of what is met is as it was.
+            if busy or at["full"] or not self.learns or sum(piece.rows for piece in pieces) < FEW:
                 return pieces, []
             return pieces, strip.find_unknown(by, self.asking.unknown(), pieces, most=LEARNED)
 
@@ -144,7 +145,7 @@ class Ahead:
             ours,
             lambda other: find(other, middle, end),
             doing=f"tailing {self.asking.source.source_name}",
-            settings=SETTINGS,
+            settings={**SETTINGS, **COMPARING},
         )
         if more is None:
             # The run is a short one, and what was not to be had a moment ago is not asked for again and again.
