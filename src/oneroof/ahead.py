@@ -107,7 +107,7 @@ class Ahead:
     def rest(self) -> None:
         """Nobody is wanted any more to read or to write beside."""
         if self.second is not None:
-            self.second.close()
+            self.second.rest()
             self.second = None
 
     def _find(

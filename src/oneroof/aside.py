@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TypeVar
 from weakref import finalize
@@ -65,11 +64,15 @@ class Aside:
         found = ours()
         return found, reading.result()
 
-    def close(self) -> None:
-        """After whatever is under way."""
-        self._pool.shutdown()
+    def rest(self) -> None:
+        """Close the connection, after whatever is under way; it is opened again when it is wanted again."""
+        if self.connection is not None or self.is_out:
+            self._pool.submit(self._leave).result()
+
+    def _leave(self) -> None:
         if self.connection is not None:
             leave(self.connection)
+        self.connection, self.is_out = None, False
 
     def _with(self, work: Callable[[Connection], T]) -> T | None:
         if self.is_out:
@@ -83,16 +86,3 @@ class Aside:
             finalize(self, leave, self.connection)
             allow_preparing(self.connection)
         return work(self.connection)
-
-
-def together(
-    dial: Callable[[], Connection],
-    ours: Callable[[], T],
-    theirs: Callable[[Connection], T],
-    *,
-    doing: str,
-    settings: Mapping[str, str],
-) -> tuple[T, T | None]:
-    """The same with a connection that is opened for it alone."""
-    with closing(Aside(dial)) as second:
-        return second.together(ours, theirs, doing=doing, settings=settings)

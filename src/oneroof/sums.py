@@ -6,13 +6,13 @@ found is written by the first alone, in the transaction of its step. Whoever get
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from psycopg.rows import TupleRow
 
-from oneroof import aside, reconcile
+from oneroof import reconcile
+from oneroof.aside import Aside
 from oneroof.db import Connection, one, queries
 from oneroof.reconcile import Piece
 from oneroof.source import Source
@@ -28,11 +28,11 @@ CANDIDATES = ("facts", "groups", "grains", "verdicts", "reasons", "suspects", "m
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """The sums of one source; `dial` opens a second connection."""
+    """The sums of one source; `second` reads along."""
 
     connection: Connection
     source: Source
-    dial: Callable[[], Connection] | None = None
+    second: Aside | None = None
 
     def add_rows(self, piece: Piece, *, end: int) -> None:
         """Add the rows of a range to their sets of facts; the table is known to end there."""
@@ -53,17 +53,16 @@ class Sums:
         return self._given(**{f"{name}_{half}": None for name in names for half in (0, 1)} | lists)
 
     def _read(self, reading: bytes, piece: Piece, end: int) -> list[TupleRow]:
-        if self.dial is None or min(piece.last, end) - piece.first < LONG * SLOTS:
+        if self.second is None or min(piece.last, end) - piece.first < LONG * SLOTS:
             return [self._ask(self.connection, reading, piece)]
-        first, second = piece.halves(end)
-        found, rest = aside.together(
-            self.dial,
+        first, last = piece.halves(end)
+        found, rest = self.second.together(
             lambda: self._ask(self.connection, reading, first),
-            lambda other: self._ask(other, reading, second),
+            lambda other: self._ask(other, reading, last),
             doing=f"auditing {self.source.source_name}",
             settings=SETTINGS,
         )
-        return [found, rest or self._ask(self.connection, reading, second)]
+        return [found, rest or self._ask(self.connection, reading, last)]
 
     def _ask(self, connection: Connection, reading: bytes, piece: Piece) -> TupleRow:
         row = connection.execute(reading, self._given(**piece.given)).fetchone()

@@ -17,6 +17,7 @@ from typing import Literal
 
 from oneroof import handoff, ranges, watch
 from oneroof import source as sources
+from oneroof.aside import Aside
 from oneroof.bell import Call
 from oneroof.control import GATE, Control
 from oneroof.db import Connection, leave
@@ -229,8 +230,10 @@ class Supervisor:
             at_once = self.mode != "for ever"
             return CandidateScan(connection, duty.source, held, batch=batch, sweep_interval=interval, at_once=at_once)
         if duty.worker == full_audit.NAME:
-            named, dial = self.named, self.dial
-            return FullAudit(connection, duty.source, held, batch=batch, interval=interval, at_once=named, dial=dial)
+            at_once, second = self.named, Aside(self.dial)
+            return FullAudit(
+                connection, duty.source, held, batch=batch, interval=interval, at_once=at_once, second=second
+            )
         if duty.part == handoff_tell.PART:
             return HandoffTell(connection, duty.source, held, batch=min(batch, handoff_tell.BATCH))
         # Idle is only who has closed a whole window in this run; after it the usual interval is good enough.

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from oneroof import batch, cursor, doubt, events, facts, reconcile, reprieve, retries
+from oneroof.aside import Aside
 from oneroof.batch import Statements
 from oneroof.columns import EPOCH
 from oneroof.cursor import Cursor
@@ -96,8 +97,8 @@ class FullAudit:
     few: int = FEW
     vanish_share: float = VANISH_SHARE
     vanish_least: int = VANISH_LEAST
-    # Opens a connection that reads along.
-    dial: Callable[[], Connection] | None = None
+    # A second connection, which reads along while an audit is under way.
+    second: Aside | None = None
     calm: float = field(default=5.0, init=False)
     run: Run = field(default_factory=Run, init=False)
     audits: int = field(default=0, init=False)
@@ -109,11 +110,6 @@ class FullAudit:
     @property
     def name(self) -> str:
         return self.source.source_name
-
-    @property
-    def _sums(self) -> Sums:
-        # By the connection of now: a lost one is replaced.
-        return Sums(self.connection, self.source, self.dial)
 
     def run_once(self) -> Step:
         """One step of an audit that is under way or due."""
@@ -129,6 +125,8 @@ class FullAudit:
             doing=f"auditing {self.name}",
         )
         self.audits += ended
+        if self.second and (ended or step.idle):
+            self.second.rest()
         return step
 
     def _next(self, here: Cursor, poison: OneroofError | None) -> tuple[Step, Run, int]:
@@ -255,14 +253,14 @@ class FullAudit:
             self._execute("forget", self._given())
             return Done({"step": STEPS[0], "tid": 0, "after": "", "files": ground.files})
         piece = self._piece(at, ground.blocks)
-        self._sums.add_rows(piece, end=ground.blocks * SLOTS)
+        Sums(self.connection, self.source, self.second).add_rows(piece, end=ground.blocks * SLOTS)
         return Done(piece.then(files=ground.files))
 
     def _candidates(self, at: dict[str, Any]) -> Done:
         """Add up what is accounted; and see whether verdicts are those of what they are judged by."""
         blocks = self._count("pages")
         piece = self._piece(at, blocks)
-        suspects = self._sums.add_candidates(piece, end=blocks * SLOTS)
+        suspects = Sums(self.connection, self.source, self.second).add_candidates(piece, end=blocks * SLOTS)
         marked = self._execute("verdicts", self._given(**piece.given, suspects=suspects)).rowcount if suspects else 0
         return Done(piece.then(), {"verdicts": marked})
 
