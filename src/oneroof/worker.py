@@ -100,20 +100,12 @@ def fenced(
     the limit; first it is noted when the oldest open transaction began, if an overlap is given. `planning` are settings
     of the planner. `more` is said in the same breath, and the batch is given its answer beside the cursor.
     """
-    settings = _settings(held, planning)
+    limits = _limits(held, doing, planning or {})
     reading = cursor.reading(worker=worker, source=source, overlap=overlap)
     first = b"; ".join([lease.fence(held), reading, *([] if more is None else [more.encode()])])
     for attempt in range(1, ATTEMPTS + 1):
         try:
-            with transaction(
-                connection,
-                doing=doing,
-                role="oneroof_worker",
-                statement_timeout=READ_LIMIT,
-                lock_timeout=READ_LIMIT / 2,
-                settings=settings,
-                first=first,
-            ) as answer:
+            with transaction(connection, first=first, **limits) as answer:
                 if more is None:
                     return batch(cursor.read(answer))
                 return batch(cursor.read(answer, place=-2), answer.set_result(-1).fetchone())
@@ -141,24 +133,18 @@ def fenced_late(
     Nothing of it is seen before, and who waits for the fence is known to the server: two that wait for each other are
     told apart there.
     """
-    with transaction(
-        connection,
-        doing=doing,
-        role="oneroof_worker",
-        statement_timeout=READ_LIMIT,
-        lock_timeout=READ_LIMIT / 2,
-        settings=_settings(held, planning) | {"oneroof.shard": BESIDE},
-    ):
+    with transaction(connection, **_limits(held, doing, {**(planning or {}), "oneroof.shard": BESIDE})):
         done = batch()
         reading = cursor.reading(worker=worker, source=source)
         answer = connection.execute(b"; ".join([lease.fence(held), reading]), prepare=False)
         return keep(cursor.read(answer), done)
 
 
-def _settings(held: Lease, planning: Mapping[str, str] | None) -> dict[str, str]:
+def _limits(held: Lease, doing: str, settings: Mapping[str, str]) -> dict[str, Any]:
     # A zombie's locks must go before its lease runs out.
     idle = {"idle_in_transaction_session_timeout": f"{int(held.ttl * 500)}ms"}
-    return {**SETTINGS, **(planning or {}), **idle}
+    limits = {"statement_timeout": READ_LIMIT, "lock_timeout": READ_LIMIT / 2}
+    return {"doing": doing, "role": "oneroof_worker", **limits, "settings": {**SETTINGS, **settings, **idle}}
 
 
 def isolating(width: Width, attempt: Callable[[], Step], stage: Callable[[OneroofError], Step]) -> Step:
