@@ -29,6 +29,8 @@ class Aside:
     # Who could not be reached is not asked again and again.
     is_out: bool = field(default=False, init=False)
     connection: Connection | None = field(default=None, init=False)
+    # Also when nobody has said that it may go.
+    _leaving: Callable[[], object] | None = field(default=None, init=False)
     _pool: ThreadPoolExecutor = field(init=False)
 
     def __post_init__(self) -> None:
@@ -70,9 +72,9 @@ class Aside:
             self._pool.submit(self._leave).result()
 
     def _leave(self) -> None:
-        if self.connection is not None:
-            leave(self.connection)
-        self.connection, self.is_out = None, False
+        if self._leaving is not None:
+            self._leaving()
+        self.connection, self._leaving, self.is_out = None, None, False
 
     def _with(self, work: Callable[[Connection], T]) -> T | None:
         if self.is_out:
@@ -83,6 +85,6 @@ class Aside:
             except Unavailable:
                 self.is_out = True
                 return None
-            finalize(self, leave, self.connection)
+            self._leaving = finalize(self, leave, self.connection)
             allow_preparing(self.connection)
         return work(self.connection)
