@@ -3,7 +3,7 @@
 They hold for the window they were found in, for the files that its rows lay in then, and for where the cursor is: a
 piece whose turn it is not, since one before it failed or somebody else moved the cursor, is looked for again. What has
 become of a row since is seen when it is read; what has come since is of the next window. A long range is read in
-halves, by two connections, if there is a way to open a second one.
+parts, of which two connections take the next when they have read one, if there is a way to open a second one.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ BATCHES = 4
 BUSY_PAGES, BUSY_ROWS = 128, 500
 # A range of fewer pages is not worth a connection; and of fewer rows, nothing is to be learned before.
 LONG, FEW = 4_096, 500
+# As many parts has a range that two connections read.
+PARTS = 4
 # How many sets of facts are learned at once.
 LEARNED = facts.JUDGED
 # Pages to read at once where nobody waits for anything but the end.
@@ -78,6 +80,12 @@ class Ahead:
             self.wide.now = piece.last - piece.first
         return piece
 
+    def expect(self, ground: Ground) -> None:
+        """A walk begins: if it is a long one, the second connection is opened meanwhile."""
+        if self.dial is not None and self.second is None and min(self.pages, ground.blocks) >= LONG:
+            self.second = Aside(self.dial)
+            self.second.submit(lambda _: None)
+
     def is_still(self, connection: Connection, here: Cursor, ground: Ground) -> bool:
         """Whether in a small table, which lies where it lay, nothing is new."""
         counting = self.asking.counting(here, Bounds(frontier=here.frontier, horizon=None))
@@ -99,6 +107,11 @@ class Ahead:
     def again(self, piece: Piece) -> None:
         """Something comes before a piece: it is the next one again."""
         self._pieces.appendleft(piece)
+
+    def take_unknown(self) -> list[str]:
+        """Where the rows lie whose facts are to be learned; it is told once."""
+        unknown, self.unknown = self.unknown, []
+        return unknown
 
     def skip(self) -> None:
         """Somebody else has applied it."""
@@ -123,45 +136,59 @@ class Ahead:
             size = most = min(BUSY_ROWS, self.batch)
         finding = self.asking.finding(here, bounds)
 
-        def find(by: Connection, first: int, end: int) -> tuple[list[Piece], list[str]]:
+        def find(by: Connection, first: int, end: int, *, few: int) -> tuple[list[Piece], list[str]]:
             pieces = strip.find_pieces(by, finding, first=first, end=end, wide=self.wide, batch=size, most=most)
             # In a full pass most of what is met is as it was.
-            if busy or at["full"] or not self.learns or sum(piece.rows for piece in pieces) < FEW:
+            if busy or at["full"] or not self.learns or _rows(pieces) < few:
                 return pieces, []
             return pieces, strip.find_unknown(by, self.asking.unknown(), pieces, most=LEARNED)
 
-        def ours() -> tuple[list[Piece], list[str]]:
-            found = find(connection, first, middle)
-            rehearse(Piece(first, first, rows=0))
-            return found
-
         end = min(first + self.wide.now, end)
-        middle = first + (end - first) // 2 // SLOTS * SLOTS
-        if busy or self.dial is None or middle == first or end - first < LONG * SLOTS:
-            pieces, self.unknown = find(connection, first, end)
+        parts = strip.parts(first, end, number=PARTS)
+        if busy or self.dial is None or len(parts) == 1 or end - first < LONG * SLOTS:
+            pieces, self.unknown = find(connection, first, end, few=FEW)
             return pieces
+        waiting, found = deque(parts), list[tuple[int, list[Piece], list[str]]]()
+
+        def take(by: Connection) -> bool:
+            while True:
+                try:
+                    begins, ends = waiting.popleft()
+                except IndexError:
+                    return True
+                pieces, unknown = find(by, begins, ends, few=1)
+                found.append((begins, pieces, unknown))
+                # Where there is more than one reading may find, what lies behind it is for the next.
+                if pieces[-1].last < ends:
+                    waiting.clear()
+
+        def ours() -> bool:
+            take(connection)
+            rehearse(Piece(first, first, rows=0))
+            return True
+
         self.second = self.second or Aside(self.dial)
-        (found, self.unknown), more = self.second.together(
-            ours,
-            lambda other: find(other, middle, end),
-            doing=f"tailing {self.asking.source.source_name}",
-            settings={**SETTINGS, **COMPARING},
-        )
-        if more is None:
+        doing, settings = f"tailing {self.asking.source.source_name}", {**SETTINGS, **COMPARING}
+        _, has_second = self.second.together(ours, take, doing=doing, settings=settings)
+        if not has_second:
             # The run is a short one, and what was not to be had a moment ago is not asked for again and again.
             self.rest()
             self.dial = None
-            return found
-        # Where there is more than one reading may find, what lies behind it is for the next.
-        if found[-1].last < middle:
-            return found
-        self.unknown += more[1]
-        pieces = found + more[0]
+        pieces = []
+        for begins, more, unknown in sorted(found, key=lambda part: part[0]):
+            if begins == (pieces[-1].last if pieces else first):
+                pieces += more
+                self.unknown += unknown
+        self.unknown = self.unknown[:LEARNED] if _rows(pieces) >= FEW else []
         return strip.joined(pieces, batch=_even(pieces, most=size))
 
 
 def _even(pieces: list[Piece], *, most: int) -> int:
     """How many rows each of an even number of pieces has, so that two at a time can be applied."""
-    rows = sum(piece.rows for piece in pieces)
+    rows = _rows(pieces)
     pairs = -(-rows // (2 * most))
     return max(1, -(-rows // max(1, 2 * pairs)))
+
+
+def _rows(pieces: list[Piece]) -> int:
+    return sum(piece.rows for piece in pieces)

@@ -94,6 +94,19 @@ class Beside:
 
         self._second, self._under_way = second, second.submit(work)
 
+    def rehearse(self, asked: Ask) -> None:
+        """Have the second ready for what it is to do: it does that with a piece that has nothing in it."""
+
+        def work(connection: Connection) -> None:
+            def apply() -> None:
+                batch.apply(connection, asked)
+                raise _Apart
+
+            fenced_late(connection, self.lease, apply, lambda *_: None, **self.who)
+
+        if self.ahead.second is not None:
+            self.ahead.second.submit(work)
+
     def end(self) -> Kept | None:
         """Wait for what is under way; None if nothing was, or nothing of it is kept. When no piece is left, the second
         has nothing to do any more.

@@ -8,8 +8,8 @@ where the walk has been: the mark of its files tells, and the walk begins anew.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import psycopg
@@ -23,7 +23,6 @@ from oneroof.width import Width
 # Pages at once where nobody has news: read in less than a tenth of a second, so that the first to come waits no longer.
 PAGES = 16_384
 SMALL = 256
-_TID = re.compile(r"\(\d+,\d+\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +38,11 @@ class Piece:
     def shape(self) -> str:
         """What of it is in the text of a statement: nothing but that it is a range of ctids."""
         return "ctids"
+
+    def each(self) -> list[str]:
+        """Where its rows lie."""
+        # As an array of them is written.
+        return self.tids[2:-2].split('","') if self.rows else []
 
     def parameters(self) -> dict[str, Any]:
         return {"first": tail.tid(self.first), "last": tail.tid(self.last), "tids": self.tids}
@@ -115,22 +119,30 @@ def find_unknown(connection: Connection, unknown: Question, pieces: list[Piece],
     """Where in some pieces rows lie whose facts nobody has met, one for each set. If they cannot be read, or not in
     time, nobody is the worse for it: each is learned when its turn comes.
     """
-    found: list[str] = []
+    every = Piece(
+        pieces[0].first, pieces[-1].last, rows=0, tids=_listed([tid for piece in pieces for tid in piece.each()])
+    )
     try:
         with connection.transaction():
-            for piece in pieces:
-                found += [tid for (tid,) in unknown.ask(connection, piece, most=most - len(found))]
+            return [tid for (tid,) in unknown.ask(connection, every, most=most)]
     except psycopg.Error as error:
         if not (retry.is_poison(error) or isinstance(error, psycopg.errors.QueryCanceled)):
             raise
-    return found
+    return []
+
+
+def parts(first: int, end: int, *, number: int) -> list[tuple[int, int]]:
+    """A range of ctids in parts of whole pages: as many of one length, or fewer where it is short."""
+    pages = max(1, -(-(end - first) // (number * SLOTS)))
+    cuts = [*range(first, end, pages * SLOTS), end]
+    return list(pairwise(cuts))
 
 
 def joined(pieces: list[Piece], *, batch: int) -> list[Piece]:
     """Pieces of which each begins where the one before it ends, cut anew into as few as hold a batch each. Rows in
     several partitions may have one ctid, and are not parted.
     """
-    tids = [tid for piece in pieces for tid in _TID.findall(piece.tids)]
+    tids = [tid for piece in pieces for tid in piece.each()]
     cuts, at = [0], batch
     while at < len(tids):
         if tids[at] == tids[at - 1]:
@@ -141,7 +153,8 @@ def joined(pieces: list[Piece], *, batch: int) -> list[Piece]:
     ends = [*(tail.position(tids[cut]) for cut in cuts[1:]), pieces[-1].last]
     firsts = [pieces[0].first, *ends[:-1]]
     parts = [tids[cut:end] for cut, end in zip(cuts, [*cuts[1:], len(tids)], strict=True)]
-    return [
-        Piece(first, end, len(part), "{" + ",".join(f'"{tid}"' for tid in part) + "}")
-        for first, end, part in zip(firsts, ends, parts, strict=True)
-    ]
+    return [Piece(first, end, len(part), _listed(part)) for first, end, part in zip(firsts, ends, parts, strict=True)]
+
+
+def _listed(tids: list[str]) -> str:
+    return '{"' + '","'.join(tids) + '"}' if tids else "{}"

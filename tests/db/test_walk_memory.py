@@ -5,16 +5,18 @@ counted once all the same.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from psycopg import sql
 
 import inventory
-from bed import connect
+from bed import connect, eventually
 from inventory import INTAKE
-from oneroof import ahead, tail, window
+from oneroof import ahead, strip, tail, window
 from oneroof.db import Connection, one
 from oneroof.errors import OneroofError, Unavailable
+from oneroof.strip import Piece
 from oneroof.workers.handoff_intake import HandoffIntake
 
 ROWS = "INSERT INTO src SELECT n, now() - interval '1 day', 'c' || n FROM generate_series(1, 40) AS n"
@@ -141,19 +143,24 @@ def test_a_long_walk_is_read_by_two_and_applied_once(
 def test_a_failure_of_the_second_reader_is_one_of_the_walk_and_loses_nothing(
     admin: Connection, installed_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is cut off in the middle of its half; the walk says so, and does it again."""
+    """It is cut off when it begins; the walk says so, and does it again."""
     monkeypatch.setattr(ahead, "LONG", 0)
-    alone, cut = changed(admin), list[int]()
+    alone, cut, plain = changed(admin), list[int](), strip.find_pieces
 
-    def dial() -> Connection:
-        other = connect(installed_database)
-        if not cut:
-            cut.append(other.info.backend_pid)
+    def find(by: Connection, *given: Any, **how: Any) -> list[Piece]:
+        if by is not admin and not cut:
+            cut.append(by.info.backend_pid)
             with connect(installed_database) as killer:
                 killer.execute("SELECT pg_terminate_backend(%s, 5000)", (cut[0],))
-        return other
+        elif by is admin:
+            # Nothing is left for the other, if this one is much faster.
+            eventually(lambda: cut, what="the second reader")
+        return plain(by, *given, **how)
 
-    both = HandoffIntake(admin, alone.source, alone.lease, batch=5, at_once=True, dial=dial)
+    monkeypatch.setattr(strip, "find_pieces", find)
+    both = HandoffIntake(
+        admin, alone.source, alone.lease, batch=5, at_once=True, dial=lambda: connect(installed_database)
+    )
     with pytest.raises(OneroofError, match="tailing src"):
         both.run_once()
     assert walked(admin, both) == []

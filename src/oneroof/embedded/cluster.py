@@ -40,6 +40,8 @@ _SETTINGS = {
     "max_prepared_transactions": "20",
     "shared_buffers": "256MB",
     "max_wal_size": "4GB",
+    # After a checkpoint every page that changes is logged whole: two writers fill the default in a moment.
+    "wal_buffers": "64MB",
     "timezone": "UTC",
     "log_timezone": "UTC",
     "lc_messages": "C",

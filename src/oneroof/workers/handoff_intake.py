@@ -163,19 +163,15 @@ class HandoffIntake:
         return self._fenced(self._fast, overlap=self._overlap)
 
     def _piece(self) -> Step:
-        if self._ahead.unknown:
-            return self._learn()
-        return isolating(
+        step = isolating(
             self._ahead.wide,
             lambda: self._streak.hoping(self._pieces),
             lambda e: self._fenced(lambda here: self._frontier(here, e)),
         )
-
-    def _learn(self) -> Step:
-        """Facts that nobody has met are judged before any row of them is applied: each is then written once."""
-        tids, self._ahead.unknown = self._ahead.unknown, []
-        sparing(lambda: self._fenced(lambda _: facts.learn_at(self.connection, self.source, tids), planning={}))
-        return MOVED
+        # Facts that nobody has met are judged before any row of them is applied: each is then written once.
+        if tids := self._ahead.take_unknown():
+            sparing(lambda: self._fenced(lambda _: facts.learn_at(self.connection, self.source, tids), planning={}))
+        return step
 
     def _pieces(self) -> Step:
         """A piece, and perhaps the one behind it, which another has applied meanwhile."""
@@ -269,6 +265,7 @@ class HandoffIntake:
         ground = cursor.read_ground(self.connection, self.source)
         at, metadata = window.begin(here, ground, full=full), {"leaves": ground.leaves}
         self._lull.begin(ground)
+        self._ahead.expect(ground)
         cursor.open_window(self.connection, here, horizon, phase=phase, at=at, metadata=metadata)
         self._window, self._is_ours, self._is_held_up = True, True, False
         self._met, self._telling.has_found = None, False
@@ -349,7 +346,11 @@ class HandoffIntake:
         def apply(piece: Piece, beyond: int = 0) -> Applied:
             return retries.apply(self.connection, self.source, ask(piece, beyond), poison=poison)
 
-        piece = self._ahead.next(self.connection, here, at, ground, busy=busy, rehearse=apply)
+        def rehearse(nothing: Piece) -> None:
+            self._beside.rehearse(ask(nothing, 0))
+            apply(nothing)
+
+        piece = self._ahead.next(self.connection, here, at, ground, busy=busy, rehearse=rehearse)
         if self._ahead.unknown:
             self._ahead.again(piece)
             return MOVED
