@@ -27,7 +27,7 @@ demo: $(STAMP) ## an embedded PostgreSQL, a simulated estate of a million object
 test: $(STAMP) ## every test on the newest PostgreSQL, those of SQL also on an older one
 	$(BIN)/python -m pytest -n 3 --dist worksteal --pg all $(ARGS)
 
-fast: $(STAMP) ## the tests to run while editing, in under a minute, on PostgreSQL 18
+fast: $(STAMP) ## the tests to run while editing, in about half a minute, on PostgreSQL 18
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow" $(ARGS)
 
 check: $(STAMP) ## ruff, mypy strict, migration lint
