@@ -148,14 +148,17 @@ def test_a_full_disk_during_the_build_leaves_nothing(home: Path) -> None:
 def test_two_demos_at_once(home: Path) -> None:
     """The second is told that the first one runs, exit 5; the first is not disturbed."""
     env = {"ONEROOF_HOME": str(home), "ONEROOF_PG_LINGER": "0"}
-    first = spawn("demo", "--rows", "60000", "--once", env=env, fresh=True)
+    first = spawn("demo", "--rows", "20000", "--once", env=env, fresh=True)
     held = home / "demo.lock"
     eventually(held.exists, what="the first demo to be at work")
-    second = command("demo", "--rows", "60000", "--once", env=env, fresh=True)
+    second = command("demo", "--rows", "20000", "--once", env=env, fresh=True)
     assert second.code == 5
     assert "another demo runs" in sentence(second.err)
     out, err = first.communicate(timeout=120)
     assert first.returncode == 0, out + err
+    # The closed books are what is seen at the end.
+    assert out.splitlines()[-2:] == ["✓ balanced, complete", out.splitlines()[-1]]
+    assert out.splitlines()[-1].startswith("look around: ")
 
 
 def test_demo_from_nothing_twice_and_anew(home: Path) -> None:

@@ -14,9 +14,9 @@ from rich.console import Console
 
 from oneroof import approvals, certificate, events, gates, migrate, owners, proof, witness
 from oneroof import doctor as examination
-from oneroof.cli.doctor import show
+from oneroof.cli.doctor import show_briefly
 from oneroof.cli.prove import show as show_books
-from oneroof.cli.session import Session, table
+from oneroof.cli.session import Session
 from oneroof.db import Connection, inspect, one, saying
 from oneroof.errors import HeldElsewhere, Refused
 from oneroof.estate.build import DEFAULT_ROWS, DEFAULT_SEED, build
@@ -89,16 +89,15 @@ def demo(
         session.show(lambda out: show_books(out, first.certificate))
         _change(session, connection)
         second = _prove(session, connection)
-        session.say(f"8. the books after that, certificate {second.sequence}, chained to {first.sequence}")
         report = examination.examine(connection)
+        session.say("8. the doctor, who has looked at everything")
+        session.show(lambda out: show_briefly(out, report))
+        session.say(f"9. the books after that, certificate {second.sequence}, chained to {first.sequence}")
         state = gates.listing(connection)
-    columns = ["gate", "open", "asked by", "approved by", "meaning"]
-    cells = [(g.gate_key, g.is_open, g.requested_by, g.approved_by, g.description) for g in state]
 
     def human(out: Console) -> None:
         show_books(out, second.certificate)
-        out.print(table(columns, cells))
-        show(out, report)
+        out.print("look around: oneroof status, oneroof trace KEY, oneroof doctor, oneroof --help")
 
     balanced = bool(first.certificate["balanced"] and second.certificate["balanced"])
     document = {"rows": rows, "seen": seen, "gates": state, "well": report.well, "checks": report.checks}

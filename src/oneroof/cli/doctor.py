@@ -33,9 +33,21 @@ def doctor(ctx: typer.Context) -> None:
 
 def show(out: Console, report: examination.Report) -> None:
     """The report as a table, section by section."""
+    _show(out, report.checks)
+    out.print("well" if report.well else "not well")
+
+
+def show_briefly(out: Console, report: examination.Report) -> None:
+    """What is not as it should be, and how much was looked at."""
+    odd = [check for check in report.checks if check.verdict in ("warn", "fail")]
+    if odd:
+        _show(out, odd)
+    out.print(f"{'well' if report.well else 'not well'}: {len(report.checks)} checks, {len(odd)} of them as above")
+
+
+def _show(out: Console, checks: list[examination.Check]) -> None:
     rows = [
         (check.section, check.name, Text(check.verdict, style=STYLE[check.verdict]), check.detail, check.hint)
-        for check in report.checks
+        for check in checks
     ]
     out.print(table(["section", "check", "", "found", "what helps"], rows))
-    out.print("well" if report.well else "not well")
