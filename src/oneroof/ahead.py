@@ -174,12 +174,12 @@ class Ahead:
             # The run is a short one, and what was not to be had a moment ago is not asked for again and again.
             self.rest()
             self.dial = None
-        pieces = []
+        pieces, unmet = [], list[str]()
         for begins, more, unknown in sorted(found, key=lambda part: part[0]):
             if begins == (pieces[-1].last if pieces else first):
                 pieces += more
-                self.unknown += unknown
-        self.unknown = self.unknown[:LEARNED] if _rows(pieces) >= FEW else []
+                unmet += unknown
+        self.unknown = unmet[:LEARNED] if _rows(pieces) >= FEW else []
         return strip.joined(pieces, batch=_even(pieces, most=size))
 
 
