@@ -38,6 +38,7 @@ COUNTS = (
     "returned",
     "unapplied",
     "awaiting",
+    "changed",
     "omitted",
     "retry",
     "dead_letter",

@@ -76,7 +76,7 @@ class Scope:
 
     @property
     def undecided(self) -> int:
-        """Whatever keeps the books from being complete but for rows that are not yet due."""
+        """Whatever keeps the books from being complete but for rows and changes that are not yet due."""
         rows = self.rows
         unclear = self.failed + rows.vanished.count + rows.returned.count + rows.unapplied.count
         return sum(terms.get("undecided", 0) for terms in self.terms.values()) + unclear
@@ -87,7 +87,8 @@ class Scope:
 
     @property
     def is_complete(self) -> bool:
-        return self.is_balanced and self.undecided == 0 and self.rows.awaiting.count == 0
+        not_due = self.rows.awaiting.count + self.rows.changed.count
+        return self.is_balanced and self.undecided == 0 and not_due == 0
 
 
 @dataclass(slots=True)
@@ -193,6 +194,7 @@ def _scope(scope: Scope) -> dict[str, Any]:
         "unapplied": found.unapplied.count,
         "unapplied_names": found.unapplied.names,
         "awaiting": found.awaiting.count,
+        "changed": found.changed.count,
         "omitted": found.omitted.count,
         **extra,
         "retry_names": found.retry.names,

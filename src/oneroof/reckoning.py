@@ -18,7 +18,7 @@ from itertools import chain
 from psycopg import sql
 
 from oneroof import tail
-from oneroof.columns import candidate_key, could_be_key, is_own, key_text, row_xid
+from oneroof.columns import candidate_key, could_be_key, facts_hash, is_own, key_text, row_xid
 from oneroof.db import queries
 from oneroof.fingerprint import BUCKETS, NOTHING, Sum, bucket, kept_hash, row_hash
 from oneroof.recount import CANDIDATES, Books
@@ -100,6 +100,8 @@ class Reckoning:
     retry: Named = field(default_factory=Named)
     dead_letter: Named = field(default_factory=Named)
     awaiting: Named = field(default_factory=Named)
+    # Rows that have a candidate, of an earlier version, and that are not yet due either.
+    changed: Named = field(default_factory=Named)
     omitted: Named = field(default_factory=Named)
     vanished: Named = field(default_factory=Named)
     # Candidates of a row that has another; and rows that have one and are noted as another's.
@@ -123,7 +125,8 @@ class Reckoning:
 
 def reckon(walk: Walk, source: Source, books: Books, frontier: Frontier, *, deep: bool, names: int) -> Reckoning:
     """Compare a source with its candidates; `names` is how many keys to name of each kind."""
-    there = _rows(walk, source, deep=deep)
+    beyond, bounds = is_beyond(walk, source, frontier)
+    there, newer = _rows(walk, source, beyond, bounds, deep=deep)
     noted = _notes(walk, source, deep=deep)
     accounted = books.all - books.buried + noted
     found = Reckoning(there=there, candidates=books.all.members, tombstones=books.buried.members)
@@ -132,19 +135,42 @@ def reckon(walk: Walk, source: Source, books: Books, frontier: Frontier, *, deep
     if not there.has_keys_of(accounted):
         _look_closer(walk, source, found, frontier, names=names)
     _items(walk, source, found, frontier, names=names)
+    if newer:
+        _changes(walk, source, found, beyond, bounds, names=names)
     if found.unexplained > 0 and not source.key_is_unique:
         # Rows that share a key and resolve to one candidate are taken for one.
         found.duplicates.count += found.unexplained
     return found
 
 
-def _rows(walk: Walk, source: Source, *, deep: bool) -> Sum:
-    """What the source has, but for rows of our own."""
-    statement = sql.SQL("SELECT count(*), sum({}), sum({}) FROM {} AS s WHERE {} AND NOT {}").format(
-        row_hash(source), row_hash(source, facts=True) if deep else NOTHING, source.table, TIDS, is_own(source)
+def _rows(walk: Walk, source: Source, beyond: sql.Composable, bounds: Bounds, *, deep: bool) -> tuple[Sum, int]:
+    """What the source has, but for rows of our own; and how many of them were written since the frontier."""
+    statement = sql.SQL(
+        "SELECT count(*), sum({}), sum({}), count(*) FILTER (WHERE {}) FROM {} AS s WHERE {} AND NOT {}"
+    ).format(
+        row_hash(source), row_hash(source, facts=True) if deep else NOTHING, beyond, source.table, TIDS, is_own(source)
     )
-    parts = walk.each(source.table, f"rows of {source.source_name}", statement)
-    return sum((Sum.of(*part) for part in parts), Sum())
+    total, newer = Sum(), 0
+    for *part, some in walk.each(source.table, f"rows of {source.source_name}", statement, bounds.parameters()):
+        total, newer = total + Sum.of(*part), newer + some
+    return total, newer
+
+
+def _changes(
+    walk: Walk, source: Source, found: Reckoning, beyond: sql.Composable, bounds: Bounds, *, names: int
+) -> None:
+    """Rows that were written since the frontier, and whose candidate has the facts of an earlier version."""
+    statement = sql.SQL(queries("proof")["changes"]).format(
+        candidate=candidate_key(source),
+        key=key_text(source),
+        facts=facts_hash(source),
+        table=source.table,
+        where=sql.SQL("{} AND NOT {} AND {}").format(TIDS, is_own(source), beyond),
+    )
+    given = {"source": source.source_name, "names": names, **bounds.parameters()}
+    label = f"rows of {source.source_name} since the frontier"
+    for count, some in walk.each(source.table, label, statement, given, pages=PAGES):
+        found.changed.add(count, some, most=names)
 
 
 def _notes(walk: Walk, source: Source, *, deep: bool) -> Sum:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import replace
 
 import psycopg
 import pytest
@@ -306,6 +307,26 @@ def test_what_is_not_yet_due_is_told_and_no_omission(admin: Connection, tailed: 
     intake(admin, tailed)
     judge(admin, tailed)
     assert of(prove(admin)).rows.awaiting.count == 0
+
+
+@pytest.mark.parametrize("deep", [False, True])
+def test_a_change_that_is_not_yet_due_is_told_and_keeps_the_books_from_being_complete(
+    admin: Connection, tailed: Source, *, deep: bool
+) -> None:
+    """Rows that were written as they are do not count; nor do those that the fast lane has met already."""
+    admin.execute("UPDATE src SET status = CASE WHEN id <= 7 THEN 'quiet' ELSE status END WHERE id <= 12")
+    found = prove(admin, deep=deep)
+    assert (found.is_balanced, of(found).rows.changed.count, is_complete_but_for_owners(found)) == (True, 7, False)
+    assert set(of(found).rows.changed.names) <= {f"src:code {n}" for n in range(1, 8)}
+    intake(admin, tailed)
+    judge(admin, tailed)
+    found = prove(admin, deep=deep)
+    assert (found.is_balanced, of(found).rows.changed.count, is_complete_but_for_owners(found)) == (True, 0, True)
+
+
+def is_complete_but_for_owners(found: Proof) -> bool:
+    """Nobody owns anything here, so that every verdict is undecided."""
+    return replace(of(found), terms={}).is_complete
 
 
 @pytest.mark.usefixtures("tailed")

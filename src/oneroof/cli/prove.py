@@ -110,6 +110,7 @@ def show(paper: Console, found: Certificate) -> None:
             "returned": "accounted as gone and there again",
             "unapplied": "whose last change failed",
             "awaiting": "not yet due",
+            "changed": "changed and not yet due",
             "retry": "to be tried again",
             "dead_letter": "dead letters",
             "dirty": "to be judged anew",

@@ -116,6 +116,13 @@ WHERE c.source_name = %(source)s AND c.ctid >= %(first)s::tid AND c.ctid < %(las
   AND NOT EXISTS (SELECT FROM public.governance_object AS o WHERE o.candidate_key = c.candidate_key
                   AND (o.facts @> '{{"state": {{"gone": true}}}}' OR o.facts @> '{{"state": {{"vanished": true}}}}'))
 
+-- changes --
+-- Rows of a range of pages whose candidates have other facts. Looked up row by row, by the index.
+SELECT count(*), (array_agg(r.candidate_key))[1:%(names)s]
+FROM (SELECT {candidate} AS candidate_key, {key} AS source_key, {facts} AS facts_hash FROM {table} AS s WHERE {where}) AS r
+WHERE (SELECT c.facts_hash <> r.facts_hash FROM public.governance_candidate_state AS c
+       WHERE c.candidate_key = r.candidate_key AND c.source_name = %(source)s AND c.source_key = r.source_key)
+
 -- rows_alone --
 -- Rows of a range of pages, in some buckets, that have no candidate of their own, by what accounts for them. Looked up row by
 -- row, by indexes.
