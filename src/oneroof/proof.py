@@ -87,7 +87,7 @@ class Scope:
 
     @property
     def is_complete(self) -> bool:
-        not_due = self.rows.awaiting.count + self.rows.changed.count
+        not_due = self.rows.awaiting.count + self.rows.changed
         return self.is_balanced and self.undecided == 0 and not_due == 0
 
 
@@ -194,7 +194,7 @@ def _scope(scope: Scope) -> dict[str, Any]:
         "unapplied": found.unapplied.count,
         "unapplied_names": found.unapplied.names,
         "awaiting": found.awaiting.count,
-        "changed": found.changed.count,
+        "changed": found.changed,
         "omitted": found.omitted.count,
         **extra,
         "retry_names": found.retry.names,

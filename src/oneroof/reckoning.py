@@ -101,7 +101,7 @@ class Reckoning:
     dead_letter: Named = field(default_factory=Named)
     awaiting: Named = field(default_factory=Named)
     # Rows that have a candidate, of an earlier version, and that are not yet due either.
-    changed: Named = field(default_factory=Named)
+    changed: int = 0
     omitted: Named = field(default_factory=Named)
     vanished: Named = field(default_factory=Named)
     # Candidates of a row that has another; and rows that have one and are noted as another's.
@@ -133,10 +133,10 @@ def reckon(walk: Walk, source: Source, books: Books, frontier: Frontier, *, deep
     found.duplicates.count = noted.members
     found.has_same_facts = there == accounted
     if not there.has_keys_of(accounted):
-        _look_closer(walk, source, found, frontier, names=names)
+        _look_closer(walk, source, found, beyond, bounds, names=names)
     _items(walk, source, found, frontier, names=names)
     if newer:
-        _changes(walk, source, found, beyond, bounds, names=names)
+        found.changed = _changes(walk, source, beyond, bounds)
     if found.unexplained > 0 and not source.key_is_unique:
         # Rows that share a key and resolve to one candidate are taken for one.
         found.duplicates.count += found.unexplained
@@ -156,10 +156,8 @@ def _rows(walk: Walk, source: Source, beyond: sql.Composable, bounds: Bounds, *,
     return total, newer
 
 
-def _changes(
-    walk: Walk, source: Source, found: Reckoning, beyond: sql.Composable, bounds: Bounds, *, names: int
-) -> None:
-    """Rows that were written since the frontier, and whose candidate has the facts of an earlier version."""
+def _changes(walk: Walk, source: Source, beyond: sql.Composable, bounds: Bounds) -> int:
+    """How many rows were written since the frontier, and have a candidate with the facts of an earlier version."""
     statement = sql.SQL(queries("proof")["changes"]).format(
         candidate=candidate_key(source),
         key=key_text(source),
@@ -167,10 +165,9 @@ def _changes(
         table=source.table,
         where=sql.SQL("{} AND NOT {} AND {}").format(TIDS, is_own(source), beyond),
     )
-    given = {"source": source.source_name, "names": names, **bounds.parameters()}
+    given = {"source": source.source_name, **bounds.parameters()}
     label = f"rows of {source.source_name} since the frontier"
-    for count, some in walk.each(source.table, label, statement, given, pages=PAGES):
-        found.changed.add(count, some, most=names)
+    return sum(count for (count,) in walk.each(source.table, label, statement, given, pages=PAGES))
 
 
 def _notes(walk: Walk, source: Source, *, deep: bool) -> Sum:
@@ -187,7 +184,9 @@ def _notes(walk: Walk, source: Source, *, deep: bool) -> Sum:
     return total
 
 
-def _look_closer(walk: Walk, source: Source, found: Reckoning, frontier: Frontier, *, names: int) -> None:
+def _look_closer(
+    walk: Walk, source: Source, found: Reckoning, beyond: sql.Composable, bounds: Bounds, *, names: int
+) -> None:
     """Find out where the two sides differ, and explain each key there."""
     there, living = sides(walk, source)
     stood_for = Buckets()
@@ -197,7 +196,7 @@ def _look_closer(walk: Walk, source: Source, found: Reckoning, frontier: Frontie
     differing = there.differing(living.plus(stood_for))
     found.duplicates.count -= sum(stood_for.count[number] for number in differing)
     _check_notes(walk, source, found, differing, names=names)
-    lone = _rows_alone(walk, source, found, frontier, differing, names=names)
+    lone = _rows_alone(walk, source, found, beyond, bounds, differing, names=names)
     rest = set(there.plus(lone, sign=-1).differing(living)).intersection(differing)
     if rest:
         _candidates_alone(walk, source, found, sorted(rest), names=names)
@@ -242,7 +241,14 @@ def _check_notes(walk: Walk, source: Source, found: Reckoning, buckets: list[int
 
 
 def _rows_alone(
-    walk: Walk, source: Source, found: Reckoning, frontier: Frontier, buckets: list[int], *, names: int
+    walk: Walk,
+    source: Source,
+    found: Reckoning,
+    beyond: sql.Composable,
+    bounds: Bounds,
+    buckets: list[int],
+    *,
+    names: int,
 ) -> Buckets:
     """Explain each row that has no candidate of its own, and say which buckets they were in."""
     lone = Buckets()
@@ -254,7 +260,6 @@ def _rows_alone(
         "omitted": found.omitted,
         "resolved": found.omitted,
     }
-    beyond, bounds = is_beyond(walk, source, frontier)
     hashed = row_hash(source)
     statement = sql.SQL(queries("proof")["rows_alone"]).format(
         key=key_text(source),

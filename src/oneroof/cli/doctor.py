@@ -42,7 +42,7 @@ def show_briefly(out: Console, report: examination.Report) -> None:
     odd = [check for check in report.checks if check.verdict in ("warn", "fail")]
     if odd:
         _show(out, odd)
-    out.print(f"{'well' if report.well else 'not well'}: {len(report.checks)} checks, {len(odd)} of them as above")
+    out.print(f"{'well' if report.well else 'not well'}: {len(report.checks)} checks, {len(odd)} to look at")
 
 
 def _show(out: Console, checks: list[examination.Check]) -> None:

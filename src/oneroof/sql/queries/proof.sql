@@ -118,7 +118,7 @@ WHERE c.source_name = %(source)s AND c.ctid >= %(first)s::tid AND c.ctid < %(las
 
 -- changes --
 -- Rows of a range of pages whose candidates have other facts. Looked up row by row, by the index.
-SELECT count(*), (array_agg(r.candidate_key))[1:%(names)s]
+SELECT count(*)
 FROM (SELECT {candidate} AS candidate_key, {key} AS source_key, {facts} AS facts_hash FROM {table} AS s WHERE {where}) AS r
 WHERE (SELECT c.facts_hash <> r.facts_hash FROM public.governance_candidate_state AS c
        WHERE c.candidate_key = r.candidate_key AND c.source_name = %(source)s AND c.source_key = r.source_key)
