@@ -7,10 +7,10 @@ The exit codes are a contract: 0 done and well, 1 done and something is wrong, 2
 from __future__ import annotations
 
 import re
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-import psycopg
-from psycopg import errors as pg
+if TYPE_CHECKING:
+    import psycopg
 
 _PASSWORD = re.compile(r"(password\s*=\s*)('(?:[^'\\]|\\.)*'|\S+)|(://[^:/@\s]*:)[^@\s]*(@)", re.IGNORECASE)
 _OURS = re.compile(r"\b(governance_|gov_|v_)[a-z_]+")
@@ -69,6 +69,10 @@ def printable(text: str) -> str:
 
 def from_database(error: psycopg.Error, doing: str) -> OneroofError:
     """Say in one sentence what the server said, with the exit code that fits. `doing` names the act."""
+    # Imported here: `--version` and `--help` use this module and ask no server.
+    import psycopg
+    from psycopg import errors as pg
+
     said = (error.diag.message_primary or str(error)).strip().splitlines()
     sentence = said[0] if said else type(error).__name__
     if isinstance(error, (pg.InsufficientPrivilege, pg.DependentObjectsStillExist)) and error.diag.message_detail:

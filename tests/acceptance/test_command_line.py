@@ -31,7 +31,7 @@ def test_version_and_help_need_no_database() -> None:
         assert command(*words, "--help").code == 0
 
 
-@pytest.mark.parametrize("word", sorted({word for words in (*COMMANDS.values(), GROUPS) for word in words}))
+@pytest.mark.parametrize("word", sorted({*COMMANDS, *GROUPS}))
 def test_every_command_loads_all_that_it_needs(word: str) -> None:
     """An interpreter that has loaded nothing else shows its help; a forked command says the very same."""
     fresh = command(word, "--help", fresh=True)

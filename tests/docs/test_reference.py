@@ -20,7 +20,8 @@ def commands(command: object, path: tuple[str, ...]) -> Iterator[tuple[tuple[str
     """Every command with its help text, groups first."""
     context = typer.Context(command, info_name=" ".join(path))  # type: ignore[arg-type]
     yield path, command.get_help(context)  # type: ignore[attr-defined]
-    for name, sub in sorted(getattr(command, "commands", {}).items()):
+    for name in sorted(getattr(command, "commands", {})):
+        _, sub, _ = command.resolve_command(context, [name])  # type: ignore[attr-defined]
         yield from commands(sub, (*path, name))
 
 

@@ -1,6 +1,7 @@
 """The command line: parse, call, print. Nothing is decided here.
 
-Of the modules here only the one that has the command is loaded, and all where a person asks what there is.
+Two tables have every command with its help line. `--help` lists them; the module of a command is imported when that
+command is called. tests/unit/test_command_words.py holds the tables against what the modules register.
 
 `--json` and `--dsn` may stand before or after the command. With `--json` stdout is one JSON document, also for an
 error; everything else goes to stderr. Exit codes are in `oneroof.errors`.
@@ -14,10 +15,10 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
-import psycopg
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from oneroof import __version__
 from oneroof.cli.session import ClosedPipe, Session
@@ -30,34 +31,64 @@ EPILOG = (
     "4 cannot reach or not installed, 5 held elsewhere."
 )
 
-# Which module has which commands, and which are a group of them, in the order of the help text.
+# The module that registers the command, and what the help of the whole says of it; in the order of that help.
 COMMANDS = {
-    "schema": ("install", "upgrade", "uninstall"),
-    "run": ("run",),
-    "replay": ("replay",),
-    "status": ("status", "watch"),
-    "trace": ("trace",),
-    "prove": ("prove", "verify", "merge"),
-    "policy": ("pause", "resume"),
-    "demo": ("demo",),
-    "doctor": ("doctor",),
+    "install": ("schema", "Install into the database that has the host's tables."),
+    "upgrade": ("schema", "Bring an older schema to this version."),
+    "uninstall": ("schema", "Take everything of oneroof's away again."),
+    "run": ("run", "Run the workers."),
+    "replay": ("replay", "Read a source again and add what is missing."),
+    "status": ("status", "How far every worker is and whether it lives."),
+    "watch": ("watch", "Raise and clear the findings about the workers."),
+    "trace": ("trace", "Why an object has the verdict it has."),
+    "prove": ("prove", "Prove that no object was missed."),
+    "verify": ("prove", "Check a certificate: hash, signature, chain."),
+    "merge": ("prove", "Add up certificates of many databases."),
+    "pause": ("policy", "Pause a worker in every process that runs it."),
+    "resume": ("policy", "Let a paused worker go on from where it stands."),
+    "demo": ("demo", "Show oneroof on the embedded server."),
+    "doctor": ("doctor", "Examine a database without changing it."),
 }
-GROUPS = (
-    "estate",
-    "person",
-    "owners",
-    "exceptions",
-    "source",
-    "policy",
-    "rules",
-    "events",
-    "inbox",
-    "dlq",
-    "gate",
-    "approvals",
-    "vanishing",
-    "config",
-)
+# Groups of commands: each is the `app` of the module of its name.
+GROUPS = {
+    "estate": "A replica of the host system with simulated data.",
+    "person": "Who may ask and who may decide.",
+    "owners": "Who answers for what: people and offices, from a file.",
+    "exceptions": "What need not be covered; one person asks, another ratifies.",
+    "source": "The tables that are tailed.",
+    "policy": "Pace and limits of each worker.",
+    "rules": "What makes a verdict.",
+    "events": "Signals: what may be said, who let it, and what was.",
+    "inbox": "The signals that an office or a person wants to see.",
+    "dlq": "Items that failed: they wait, die after the last attempt.",
+    "gate": "Switches that are closed unless two different people opened them.",
+    "approvals": "What waits for a second person, and what was decided.",
+    "vanishing": "Groups of which too much vanished at once.",
+    "config": "What is set, and where from.",
+}
+
+
+class Commands(TyperGroup):
+    """All commands by name and help line; the one that is called is loaded, no other."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        lines = {name: line for name, (_, line) in COMMANDS.items()} | GROUPS
+        self.commands = {name: TyperCommand(name, help=line) for name, line in lines.items()}
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        name, _, rest = super().resolve_command(ctx, args)
+        return name, load(name) if name else None, rest
+
+
+def load(name: str) -> Any:
+    """The command, or the group of commands, that its module registers under this name."""
+    app = typer.Typer(rich_markup_mode=None)
+    if name in GROUPS:
+        app.add_typer(import_module(f"oneroof.cli.{name}").app, name=name)
+    else:
+        import_module(f"oneroof.cli.{COMMANDS[name][0]}").register(app)
+    return typer.main.get_group(app).commands[name]
 
 
 def root(
@@ -66,12 +97,15 @@ def root(
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document on stdout."),
     version: bool = typer.Option(False, "--version", help="Print the version and leave.", is_eager=True),
 ) -> None:
+    # Both undo whatever is under way, and tell the server to stop working on it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, _terminate)
     session: Session = ctx.obj
     if version:
-        session.emit({"version": __version__}, lambda out: out.print(f"oneroof {__version__}"))
+        say_version(session)
         raise typer.Exit
     if ctx.invoked_subcommand is None:
-        session.emit({"help": ctx.get_help()}, lambda out: out.print(ctx.get_help()))
+        session.tell({"help": ctx.get_help()}, ctx.get_help())
         raise typer.Exit
     if dsn == "":
         raise Usage("--dsn is empty", hint="leave it out for the embedded server")
@@ -79,10 +113,15 @@ def root(
     session.as_json = as_json
 
 
-def application(word: str | None = None) -> typer.Typer:
-    """The command that a word names, or all of them if it names none."""
+def say_version(session: Session) -> None:
+    session.tell({"version": __version__}, f"oneroof {__version__}")
+
+
+def application() -> typer.Typer:
+    """All commands, of which none is loaded yet."""
     app = typer.Typer(
         name="oneroof",
+        cls=Commands,
         help="A governance verdict for every object in your PostgreSQL registries, and a proof that none was missed.",
         epilog=EPILOG,
         invoke_without_command=True,
@@ -91,14 +130,6 @@ def application(word: str | None = None) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(root)
-    chosen = [module for module, words in COMMANDS.items() if word in words]
-    groups = [name for name in GROUPS if name == word]
-    if not (chosen or groups):
-        chosen, groups = list(COMMANDS), list(GROUPS)
-    for module in chosen:
-        import_module(f"oneroof.cli.{module}").register(app)
-    for name in groups:
-        app.add_typer(import_module(f"oneroof.cli.{name}").app, name=name)
     return app
 
 
@@ -122,34 +153,22 @@ def hoist(words: Sequence[str]) -> list[str]:
     return front + rest
 
 
-def named(words: Sequence[str]) -> str | None:
-    """The word that names the command, of words that were hoisted."""
-    pending = iter(words)
-    for word in pending:
-        if word == "--dsn":
-            next(pending, None)
-        elif not word.startswith("-"):
-            return word
-    return None
-
-
 def main(words: Sequence[str] | None = None) -> NoReturn:
     """Run one command and exit; a traceback is never what a user sees of a known failure."""
     arguments = hoist(sys.argv[1:] if words is None else words)
     with Session() as session:
         session.as_json = "--json" in arguments
-        app = application(named(arguments))
+        code: object = 0
         try:
-            # Both undo whatever is under way, and tell the server to stop working on it.
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-            signal.signal(signal.SIGTERM, _terminate)
-            code = app(args=arguments, obj=session, standalone_mode=False)
+            if set(arguments) - {"--json"} == {"--version"}:
+                # Without typer, which loads pydantic to read any option.
+                say_version(session)
+            else:
+                code = application()(args=arguments, obj=session, standalone_mode=False)
         except OneroofError as error:
             code = session.fail(error)
         except (UnicodeError, OverflowError, OSError) as error:
             code = session.fail(Usage(f"{type(error).__name__}: {error}", hint="oneroof --help"))
-        except psycopg.Error as error:
-            code = session.fail(from_database(error, "asking the server"))
         except typer.TyperException as error:
             code = session.fail(Usage(error.format_message(), hint="oneroof --help"))
         except (typer.Abort, KeyboardInterrupt):
@@ -157,6 +176,13 @@ def main(words: Sequence[str] | None = None) -> NoReturn:
         except ClosedPipe:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             code = 0
+        except Exception as error:
+            # The driver is imported here and not above: most of what `--version` would load is the driver.
+            import psycopg
+
+            if not isinstance(error, psycopg.Error):
+                raise
+            code = session.fail(from_database(error, "asking the server"))
         # From here on everything is only given back, which the kernel does for us too.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)

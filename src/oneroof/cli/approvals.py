@@ -8,7 +8,8 @@ from dataclasses import asdict
 import typer
 
 from oneroof import approvals
-from oneroof.cli.session import Session, table
+from oneroof.cli.paper import table
+from oneroof.cli.session import Session
 from oneroof.db import Connection
 from oneroof.model import Request
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import typer
 
 from oneroof import config as settings_of
-from oneroof.cli.session import Session, table
+from oneroof.cli.paper import table
+from oneroof.cli.session import Session
 
 app = typer.Typer(help="What is set, and where from.", no_args_is_help=True)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import typer
 
 from oneroof import retry
-from oneroof.cli.session import Session, table
+from oneroof.cli.paper import table
+from oneroof.cli.session import Session
 from oneroof.errors import Usage
 from oneroof.retry import Item
 from oneroof.supervisor import worker_names

@@ -7,7 +7,8 @@ from rich.console import Console
 from rich.text import Text
 
 from oneroof import doctor as examination
-from oneroof.cli.session import Session, table
+from oneroof.cli.paper import table
+from oneroof.cli.session import Session
 
 STYLE = {"ok": "green", "note": "cyan", "warn": "yellow", "fail": "bold red"}
 

@@ -14,7 +14,8 @@ import typer
 
 from oneroof import approvals, events, gates, signals
 from oneroof.cli.approvals import requested
-from oneroof.cli.session import ClosedPipe, Session, escaped, stop_on_signal, table
+from oneroof.cli.paper import table
+from oneroof.cli.session import ClosedPipe, Session, escaped, stop_on_signal
 from oneroof.db import Connection, inspect
 from oneroof.errors import Unavailable, Usage, printable
 from oneroof.signals import Place, Signal
@@ -59,8 +60,8 @@ def list_types(
         session.say(f"the gate {events.GATE} is closed: whatever is active, every event is held")
 
 
-@app.command()
-def register(
+@app.command("register")
+def register_types(
     ctx: typer.Context,
     types: list[str] = typer.Argument(None, metavar="[TYPE]...", help="Only these; * stands for anything."),
 ) -> None:

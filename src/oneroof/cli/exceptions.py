@@ -5,7 +5,8 @@ from __future__ import annotations
 import typer
 
 from oneroof import exceptions, moment
-from oneroof.cli.session import Session, table
+from oneroof.cli.paper import table
+from oneroof.cli.session import Session
 from oneroof.errors import Usage
 
 app = typer.Typer(help="What need not be covered; one person asks, another ratifies.", no_args_is_help=True)

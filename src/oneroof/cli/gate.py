@@ -6,7 +6,8 @@ import typer
 
 from oneroof import approvals, gates
 from oneroof.cli.approvals import ID, decide, requested
-from oneroof.cli.session import Session, table
+from oneroof.cli.paper import table
+from oneroof.cli.session import Session
 from oneroof.errors import Refused
 
 app = typer.Typer(help="Switches that are closed unless two different people opened them.", no_args_is_help=True)

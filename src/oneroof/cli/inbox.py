@@ -8,7 +8,8 @@ from uuid import UUID
 import typer
 
 from oneroof import inbox
-from oneroof.cli.session import Session, table
+from oneroof.cli.paper import table
+from oneroof.cli.session import Session
 from oneroof.errors import Usage
 from oneroof.inbox import Inbox
 

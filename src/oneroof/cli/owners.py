@@ -10,7 +10,8 @@ from pathlib import Path
 import typer
 
 from oneroof import owner_lines, owners
-from oneroof.cli.session import ClosedPipe, Session, table
+from oneroof.cli.paper import table
+from oneroof.cli.session import ClosedPipe, Session
 from oneroof.errors import Usage
 from oneroof.owner_lines import FORMATS, RESPONSIBILITIES
 from oneroof.owners import Answering

@@ -8,7 +8,8 @@ import typer
 
 from oneroof import approvals, people
 from oneroof.cli.approvals import requested
-from oneroof.cli.session import Session, table
+from oneroof.cli.paper import table
+from oneroof.cli.session import Session
 from oneroof.errors import Usage
 
 app = typer.Typer(

@@ -7,7 +7,8 @@ import dataclasses
 import typer
 
 from oneroof import policy as policies
-from oneroof.cli.session import Session, table
+from oneroof.cli.paper import table
+from oneroof.cli.session import Session
 from oneroof.errors import Usage
 from oneroof.policy import Policy
 from oneroof.supervisor import worker_names

@@ -12,7 +12,8 @@ from rich.text import Text
 
 from oneroof import certificate, proof, witness
 from oneroof.certificate import GRAINS, TERMS, Certificate
-from oneroof.cli.session import Session, table
+from oneroof.cli.paper import table
+from oneroof.cli.session import Session
 from oneroof.errors import Usage, printable
 from oneroof.witness import Checked
 

@@ -11,7 +11,8 @@ from rich.console import Console
 
 from oneroof import approvals, cases, matches, rules
 from oneroof.cli.approvals import requested
-from oneroof.cli.session import Session, table
+from oneroof.cli.paper import table
+from oneroof.cli.session import Session
 from oneroof.db import Connection
 from oneroof.errors import OneroofError, Usage
 from oneroof.matches import Check, Oddity

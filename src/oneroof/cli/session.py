@@ -1,53 +1,40 @@
 """What every command shares: the settings, the connection, and the two ways of speaking (a person, JSON).
 
 A session opens the embedded server only when a command first asks for a connection and no DSN is set, and gives it
-back when the command ends.
+back when the command ends. Each part is imported by the method that needs it: `--version` needs no driver and no
+settings, and `status --dsn` no embedded server.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import re
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import cached_property
 from types import FrameType
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
-from oneroof import config, db, migrate
-from oneroof.cli.progress import Meter
-from oneroof.config import Settings
-from oneroof.embedded import EmbeddedServer
 from oneroof.errors import OneroofError, printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from oneroof.cli.progress import Meter
+    from oneroof.config import Settings
+    from oneroof.db import Connection
+    from oneroof.embedded.server import EmbeddedServer
 
 # What JSON leaves as it is and a terminal would obey.
 _CONTROL = re.compile(r"[\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-# Of a table that goes into a file or another program.
-WIDTH = 160
 
 
 class ClosedPipe(Exception):
     """Whoever read our output went away; nobody is left to tell."""
-
-
-class Paper(Console):
-    """A console on stdout or stderr that lets the caller decide what a closed pipe means."""
-
-    def __init__(self, *, stderr: bool) -> None:
-        super().__init__(stderr=stderr, highlight=False, soft_wrap=True)
-        if not self.is_terminal and not os.environ.get("COLUMNS", "").isdecimal():
-            self.width = WIDTH
-
-    def on_broken_pipe(self) -> None:
-        raise ClosedPipe
 
 
 class Session:
@@ -59,9 +46,6 @@ class Session:
         self.given: dict[str, Any] = {}
         self.as_json = False
         self._stack = ExitStack()
-        self._settings: Settings | None = None
-        self._embedded: EmbeddedServer | None = None
-        self.error = Paper(stderr=True)
 
     def __enter__(self) -> Self:
         return self
@@ -69,44 +53,56 @@ class Session:
     def __exit__(self, *exception: object) -> None:
         self._stack.close()
 
-    @property
-    def settings(self) -> Settings:
-        if self._settings is None:
-            self._settings = config.load(**self.given)
-        return self._settings
+    @cached_property
+    def error(self) -> Console:
+        """The console on stderr."""
+        from oneroof.cli.paper import Paper
 
-    @property
+        return Paper(stderr=True)
+
+    @cached_property
+    def settings(self) -> Settings:
+        from oneroof import config
+
+        return config.load(**self.given)
+
+    @cached_property
     def embedded(self) -> EmbeddedServer:
         """The embedded server, started if need be, ours until the command ends."""
-        if self._embedded is None:
-            settings = self.settings
-            self._embedded = self._stack.enter_context(
-                EmbeddedServer.open(home=settings.home, pg_bin=settings.pg_bin, linger=settings.pg_linger, say=self.say)
-            )
-        return self._embedded
+        from oneroof.embedded.server import EmbeddedServer
+
+        settings = self.settings
+        return self._stack.enter_context(
+            EmbeddedServer.open(home=settings.home, pg_bin=settings.pg_bin, linger=settings.pg_linger, say=self.say)
+        )
 
     def dsn(self) -> str:
         return self.settings.dsn or self.embedded.dsn(user=self.settings.pg_user)
 
-    def connect(self, dsn: str | None = None) -> db.Connection:
+    def connect(self, dsn: str | None = None) -> Connection:
         """A connection that lives as long as the command."""
-        connection = db.connect(dsn or self.dsn(), settings=self.settings)
+        from oneroof import db
+
+        connection = self.dial(dsn)
         self._stack.callback(db.leave, connection)
         return connection
 
-    def dial(self, dsn: str | None = None) -> db.Connection:
+    def dial(self, dsn: str | None = None) -> Connection:
         """A connection that belongs to the caller, for what has a thread of its own."""
+        from oneroof import db
+
         return db.connect(dsn or self.dsn(), settings=self.settings)
 
     def log(self) -> Any:
         """What happens in a long run: a line for a person on a terminal, JSON lines for anything else."""
-        # It brings a tenth of all there is to load, and one command of many writes a log.
         from oneroof.cli.log import logger
 
         return logger(self.error)
 
-    def connect_installed(self) -> db.Connection:
+    def connect_installed(self) -> Connection:
         """The same, where oneroof is installed and current; otherwise the command that helps."""
+        from oneroof import db, migrate
+
         connection = self.connect()
         db.inspect(connection)
         migrate.require_current(connection)
@@ -114,27 +110,35 @@ class Session:
 
     def say(self, text: str) -> None:
         """Something for the person, never for the document."""
+        from rich.text import Text
+
         self.error.print(Text(printable(text)))
 
     def emit(self, document: Any, human: Callable[[Console], None]) -> None:
         """The result, once: as JSON on stdout, or as a person reads it."""
         if self.as_json:
-            text = json.dumps(document, default=_plain, ensure_ascii=False, indent=2)
-            try:
-                sys.stdout.write(escaped(text) + "\n")
-                sys.stdout.flush()
-            except BrokenPipeError:
-                raise ClosedPipe from None
+            _write(escaped(json.dumps(document, default=_plain, ensure_ascii=False, indent=2)))
         else:
-            human(Paper(stderr=False))
+            self.show(human)
+
+    def tell(self, document: Any, text: str) -> None:
+        """The result, once, where a person reads it as plain text."""
+        if self.as_json:
+            self.emit(document, lambda _: None)
+        else:
+            _write(text)
 
     def show(self, human: Callable[[Console], None]) -> None:
         """Something for a person before the result."""
         if not self.as_json:
+            from oneroof.cli.paper import Paper
+
             human(Paper(stderr=False))
 
     def fail(self, error: OneroofError) -> int:
         """Say what happened and what helps; answer the exit code."""
+        from rich.text import Text
+
         if self.as_json:
             self.emit({"error": str(error), "hint": error.hint, "exit_code": error.exit_code}, lambda _: None)
         self.error.print(Text.assemble(("oneroof: ", "bold red"), str(error)))
@@ -145,8 +149,18 @@ class Session:
     @contextmanager
     def meter(self, title: str) -> Iterator[Meter]:
         """Progress on stderr: a bar on a terminal, now and then a line elsewhere."""
+        from oneroof.cli.progress import Meter
+
         with Meter(self.error, title) as meter:
             yield meter
+
+
+def _write(text: str) -> None:
+    try:
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise ClosedPipe from None
 
 
 def escaped(text: str) -> str:
@@ -167,30 +181,6 @@ def stop_on_signal() -> threading.Event:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, hear)
     return stop
-
-
-def table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str | None = None) -> Table:
-    """A table of cells that are data, never markup; control characters are replaced."""
-    built = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        built.add_column(column, overflow="fold")
-    for row in rows:
-        built.add_row(*(cell if isinstance(cell, Text) else Text(_cell(cell)) for cell in row))
-    return built
-
-
-def _cell(value: object) -> str:
-    match value:
-        case None:
-            return ""
-        case bool():
-            return "yes" if value else "no"
-        case list() | tuple():
-            return ", ".join(map(_cell, value))
-        case _ if hasattr(value, "isoformat"):
-            return str(value.isoformat(sep=" ", timespec="seconds"))
-        case _:
-            return printable(str(value))
 
 
 def _plain(value: object) -> object:

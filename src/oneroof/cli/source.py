@@ -8,7 +8,8 @@ import typer
 
 from oneroof import catalog, kinds, own, removal
 from oneroof import source as sources
-from oneroof.cli.session import Session, table
+from oneroof.cli.paper import table
+from oneroof.cli.session import Session
 from oneroof.errors import Usage
 from oneroof.kinds import Kind
 from oneroof.source import Source

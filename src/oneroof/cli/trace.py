@@ -9,7 +9,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from oneroof.cli.session import Session, table
+from oneroof.cli.paper import table
+from oneroof.cli.session import Session
 from oneroof.errors import printable
 from oneroof.trace import Candidate, Story, trace
 

@@ -6,7 +6,8 @@ import typer
 
 from oneroof import approvals, vanishing
 from oneroof.cli.approvals import requested
-from oneroof.cli.session import Session, table
+from oneroof.cli.paper import table
+from oneroof.cli.session import Session
 
 app = typer.Typer(
     help="Groups of which too much vanished at once; one person asks, another lets go.", no_args_is_help=True
