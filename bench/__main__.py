@@ -25,7 +25,7 @@ from bench import again, backfill, backlog, coverage, estate, frontier, handoff,
 from bench.figure import Figure
 from bench.ground import Trial
 from oneroof import __version__
-from oneroof.embedded import EmbeddedServer
+from oneroof.embedded.server import EmbeddedServer
 
 RESULTS = Path(__file__).parent / "results"
 # When each transaction committed, which is how the tail is measured.

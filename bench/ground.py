@@ -21,7 +21,7 @@ from psycopg.conninfo import make_conninfo
 from oneroof import approvals, db, gates, migrate, owners, source, tail
 from oneroof.config import load
 from oneroof.control import GATE
-from oneroof.embedded import EmbeddedServer
+from oneroof.embedded.server import EmbeddedServer
 from oneroof.estate.build import build
 from oneroof.estate.owners import owners_file
 from oneroof.report import Report

@@ -25,8 +25,7 @@ from bed import ROWS, connect, eventually, silent
 from bed import SETTINGS as PLAIN
 from oneroof import approvals, gates, migrate
 from oneroof.db import Connection, one
-from oneroof.embedded import find_binaries
-from oneroof.embedded.binaries import Binaries
+from oneroof.embedded.binaries import Binaries, find_binaries
 from oneroof.embedded.cluster import Cluster
 from oneroof.embedded.identity import Identity, identify
 from oneroof.estate.build import build

@@ -16,7 +16,8 @@ from hypothesis import HealthCheck, settings
 from bed import VOLATILE, Bed, await_gone, connect, copy_pristine, own_bed
 from logins import Logins, sign_in
 from oneroof.db import Connection
-from oneroof.embedded import EmbeddedServer, find_binaries
+from oneroof.embedded.binaries import find_binaries
+from oneroof.embedded.server import EmbeddedServer
 
 # How long an example takes says how busy the machine is, not whether it is right.
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -121,7 +121,7 @@ def test_a_full_disk_during_the_build_leaves_nothing(home: Path) -> None:
         import subprocess, sys
         from pathlib import Path
         import psycopg
-        from oneroof.embedded import EmbeddedServer
+        from oneroof.embedded.server import EmbeddedServer
 
         home = Path(sys.argv[1])
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m,mode=0777", "tmpfs", home / "small"], check=True)
@@ -244,7 +244,7 @@ def test_a_full_disk_pauses_a_sweep_which_goes_on_by_itself(home: Path) -> None:
         import psycopg
         from oneroof import approvals, gates, migrate
         from oneroof.config import Settings
-        from oneroof.embedded import EmbeddedServer
+        from oneroof.embedded.server import EmbeddedServer
         from oneroof.estate.build import build
 
         home = Path(sys.argv[1])

@@ -18,7 +18,8 @@ from typing import TypeVar
 import psycopg
 import pytest
 
-from oneroof.embedded import EmbeddedServer, find_binaries
+from oneroof.embedded.binaries import find_binaries
+from oneroof.embedded.server import EmbeddedServer
 from oneroof.errors import Unavailable, Usage
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -27,7 +28,7 @@ SOURCE = Path(__file__).parents[2] / "src"
 USER = """
 import json, sys
 from pathlib import Path
-from oneroof.embedded import EmbeddedServer
+from oneroof.embedded.server import EmbeddedServer
 from oneroof.errors import OneroofError
 try:
     server = EmbeddedServer.open(home=Path(sys.argv[1]), linger=float(sys.argv[2]))
@@ -632,7 +633,7 @@ def ordinary(home: Path) -> dict[str, object]:
     how: dict[str, object] = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
     how["env"] = {"PYTHONPATH": f"{SOURCE}:{packages}", "PATH": os.environ["PATH"]}
     try:
-        subprocess.run([python, "-c", "import oneroof.embedded"], check=True, **how)  # type: ignore[call-overload]
+        subprocess.run([python, "-c", "import oneroof.embedded.server"], check=True, **how)  # type: ignore[call-overload]
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("no Python here that an ordinary user can run")
     home.mkdir()

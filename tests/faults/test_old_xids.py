@@ -21,7 +21,7 @@ from bed import SETTINGS, Bed, connect, copy_pristine, own_bed, silent
 from inventory import INTAKE, SWEEP
 from oneroof import migrate, source, window
 from oneroof.db import Connection, one
-from oneroof.embedded import find_binaries
+from oneroof.embedded.binaries import find_binaries
 from oneroof.embedded.identity import identify
 from oneroof.estate.build import build
 

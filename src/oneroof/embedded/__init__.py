@@ -4,8 +4,3 @@
 `cluster` knows the data folder, `warden` is the small process that owns the postmaster, `server` ties them.
 For trial and tests; production brings its own server. How it lives and dies: docs/explanation/embedded.md.
 """
-
-from oneroof.embedded.binaries import Binaries, find_binaries
-from oneroof.embedded.server import EmbeddedServer
-
-__all__ = ["Binaries", "EmbeddedServer", "find_binaries"]
