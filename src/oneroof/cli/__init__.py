@@ -97,7 +97,7 @@ def root(
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document on stdout."),
     version: bool = typer.Option(False, "--version", help="Print the version and leave.", is_eager=True),
 ) -> None:
-    # Both undo whatever is under way, and tell the server to stop working on it.
+    # The command is loaded by now; from here on both signals undo what is under way, on the server too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, _terminate)
     session: Session = ctx.obj
