@@ -6,7 +6,9 @@ from statistics import median
 
 from bench.figure import Figure
 from bench.ground import SOURCE, Trial, say
-from oneroof import cursor, db
+from oneroof import cursor
+from oneroof.statements import one
+from oneroof.transaction import transaction
 from oneroof.workers import backfill_sweep
 
 
@@ -19,12 +21,12 @@ def run(trial: Trial) -> list[Figure]:
         bare.append(ground.time_bare())
         ground.settle()
         nothing.append(ground.sweep())
-        with db.transaction(ground.admin, doing="rewinding"):
+        with transaction(ground.admin, doing="rewinding"):
             cursor.rewind(ground.admin, worker=backfill_sweep.NAME, source=SOURCE)
         ground.admin.execute("CHECKPOINT")
-        (before,) = db.one(ground.admin, "SELECT pg_current_wal_insert_lsn()")
+        (before,) = one(ground.admin, "SELECT pg_current_wal_insert_lsn()")
         replay.append(ground.sweep())
-        (written,) = db.one(ground.admin, "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), %s)::float8", (before,))
+        (written,) = one(ground.admin, "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), %s)::float8", (before,))
         wal.append(written / ground.rows)
         ground.check()
         say(

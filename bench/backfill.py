@@ -14,29 +14,30 @@ from unittest.mock import patch
 
 from bench.figure import Figure
 from bench.ground import CANDIDATES, HUGE, PENDING, Ground, Trial, say
-from oneroof import db, facts
-from oneroof.worker import Step
+from oneroof import facts
+from oneroof.statements import one
+from oneroof.step import Step
 from oneroof.workers.backfill_sweep import BackfillSweep
 
 
 def run(trial: Trial) -> list[Figure]:
     """L, one worker, two ranges and the smaller estate, in turn; then without verdicts."""
     ground, small = trial.ground(), trial.small()
-    bare, one, two, few = [], [], [], []
+    bare, alone, two, few = [], [], [], []
     batches: list[float] = []
     for number in trial.each_round():
         bare.append(ground.time_bare())
         with _timed(batches):
-            one.append(_sweep(ground))
+            alone.append(_sweep(ground))
             two.append(_sweep(ground, shards=2))
         few.append(_sweep(small))
-        say(f"round {number}: L {bare[-1]:.2f} s, one {one[-1]:.2f} s, two {two[-1]:.2f} s, small {few[-1]:.2f} s")
+        say(f"round {number}: L {bare[-1]:.2f} s, one {alone[-1]:.2f} s, two {two[-1]:.2f} s, small {few[-1]:.2f} s")
     say(f"batches: median {1000 * median(batches):.0f} ms, worst {1000 * max(batches):.0f} ms of {len(batches)}")
     figures = [
-        Figure(name="backfill with verdicts, one worker / L", value=median(one) / median(bare), goal=1.5),
+        Figure(name="backfill with verdicts, one worker / L", value=median(alone) / median(bare), goal=1.5),
         Figure(name="backfill with verdicts, two ranges / L", value=median(two) / median(bare), goal=1.05),
         Figure(name="backfill, worst batch", value=1000 * max(batches), goal=500, unit="ms"),
-        _growth(small, median(few), ground, median(one)),
+        _growth(small, median(few), ground, median(alone)),
         *_unjudged(trial, ground),
     ]
     if trial.is_long:
@@ -47,17 +48,17 @@ def run(trial: Trial) -> list[Figure]:
 
 
 def _unjudged(trial: Trial, ground: Ground) -> list[Figure]:
-    bare, one, two = [], [], []
+    bare, alone, two = [], [], []
     with patch.object(facts, "sample", lambda *_, **__: None):
         for number in trial.each_round():
             bare.append(ground.time_bare(words=PENDING))
-            one.append(_sweep(ground))
+            alone.append(_sweep(ground))
             two.append(_sweep(ground, shards=2))
-            say(f"without verdicts, round {number}: L {bare[-1]:.2f} s, one {one[-1]:.2f} s, two {two[-1]:.2f} s")
-    (judged,) = db.one(ground.admin, f"SELECT count(*) FROM {CANDIDATES} WHERE NOT dirty")
+            say(f"without verdicts, round {number}: L {bare[-1]:.2f} s, one {alone[-1]:.2f} s, two {two[-1]:.2f} s")
+    (judged,) = one(ground.admin, f"SELECT count(*) FROM {CANDIDATES} WHERE NOT dirty")
     assert judged == 0
     return [
-        Figure(name="backfill without verdicts, one worker / L", value=median(one) / median(bare), goal=1.35),
+        Figure(name="backfill without verdicts, one worker / L", value=median(alone) / median(bare), goal=1.35),
         Figure(name="backfill without verdicts, two ranges / L", value=median(two) / median(bare), goal=0.95),
     ]
 

@@ -7,8 +7,8 @@ from time import monotonic
 
 from bench.figure import Figure
 from bench.ground import CANDIDATES, Ground, Trial, say
-from oneroof.db import one
 from oneroof.report import Report
+from oneroof.statements import one
 from oneroof.workers import handoff_intake, handoff_tell
 
 BACKLOG = 200_000

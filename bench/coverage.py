@@ -15,9 +15,9 @@ from time import monotonic
 
 from bench.figure import Figure
 from bench.ground import CANDIDATES, Ground, Trial, say, serially
-from oneroof import db, proof
-from oneroof.db import one
+from oneroof import proof
 from oneroof.report import Report
+from oneroof.statements import one
 from oneroof.supervisor import NAMES
 from oneroof.workers import backfill_sweep, candidate_scan, full_audit, handoff_intake, handoff_tell, input_gate
 
@@ -133,10 +133,10 @@ def _absorb(ground: Ground, which: str) -> float:
     changed = ground.admin.execute(
         f"UPDATE public.birth_registry SET status = CASE status WHEN 'born' THEN 'active' ELSE 'born' END WHERE {which}"
     ).rowcount
-    (before,) = db.one(ground.admin, CHANGES)
+    (before,) = one(ground.admin, CHANGES)
     ground.calm()
     seconds = _until_judged(ground, JUDGES)
-    (after,) = db.one(ground.admin, CHANGES)
+    (after,) = one(ground.admin, CHANGES)
     assert after - before == changed, (after - before, changed)
     return seconds
 
@@ -198,7 +198,7 @@ def _milliseconds(ground: Ground, view: str) -> float:
 def _policy(ground: Ground, *, few: bool) -> float:
     """Seconds a member that a changed decision takes, of a small or of the largest covered collection."""
     order = "" if few else "DESC"
-    name, members = db.one(
+    name, members = one(
         ground.admin,
         "SELECT f.class, count(*) FROM public.governance_fact_set AS f"
         f" JOIN {CANDIDATES} AS c ON c.facts_hash = f.facts_hash WHERE c.verdict = 'covered'"

@@ -15,12 +15,14 @@ from time import monotonic
 
 from bench.figure import Figure
 from bench.ground import Trial
-from oneroof import db
 from oneroof.config import load
+from oneroof.connection import Connection, connect
 from oneroof.errors import Refused
 from oneroof.estate.build import DEFAULT_ROWS, build, table_names
 from oneroof.estate.statement import statement
 from oneroof.estate.volumes import Volumes, volumes_of
+from oneroof.statements import one
+from oneroof.transaction import transaction
 
 NAME = "estate build / bare insert"
 GOAL = 2.0
@@ -65,8 +67,8 @@ def run(trial: Trial) -> list[Figure]:
 
 def measure(dsn: str, *, rows: int = DEFAULT_ROWS, rounds: int = 3) -> Figure:
     """The ratio of medians. The database must be empty, and is left empty."""
-    connection = db.connect(dsn, settings=load(), application="oneroof bench")
-    (empty,) = db.one(
+    connection = connect(dsn, settings=load(), application="oneroof bench")
+    (empty,) = one(
         connection,
         "SELECT NOT EXISTS (SELECT FROM pg_class WHERE relnamespace = 'public'::regnamespace)",
     )
@@ -94,9 +96,9 @@ def main(arguments: list[str]) -> int:
     return 0 if figure.is_met else 1
 
 
-def _time_bare(connection: db.Connection, *, volumes: Volumes) -> float:
+def _time_bare(connection: Connection, *, volumes: Volumes) -> float:
     started = monotonic()
-    with db.transaction(connection, doing="inserting bare rows", search_path="public, pg_temp"):
+    with transaction(connection, doing="inserting bare rows", search_path="public, pg_temp"):
         connection.execute("SET LOCAL maintenance_work_mem = '256MB'")
         connection.execute(statement("tables"))
         for volume, insert in BARE.items():
@@ -105,9 +107,9 @@ def _time_bare(connection: db.Connection, *, volumes: Volumes) -> float:
     return monotonic() - started
 
 
-def _empty(connection: db.Connection) -> None:
+def _empty(connection: Connection) -> None:
     """Drop the tables and the view; the logins stay."""
-    with db.transaction(connection, doing="emptying the database", search_path="public, pg_temp"):
+    with transaction(connection, doing="emptying the database", search_path="public, pg_temp"):
         connection.execute("DROP VIEW v_registry_counts")
         tables = [name for name in table_names() if name != "v_registry_counts"]
         connection.execute(f"DROP TABLE {', '.join(tables)}")

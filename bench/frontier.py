@@ -12,7 +12,7 @@ from time import monotonic
 from bench.figure import Figure
 from bench.ground import SOURCE, Trial, say, serially
 from oneroof import lease
-from oneroof.db import allow_preparing
+from oneroof.connection import allow_preparing
 from oneroof.workers import handoff_intake
 from oneroof.workers.handoff_intake import HandoffIntake
 

@@ -18,15 +18,18 @@ from time import monotonic
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from oneroof import approvals, db, gates, migrate, owners, source, tail
+from oneroof import approvals, gates, migrate, owners, source, tail
 from oneroof.config import load
+from oneroof.connection import Connection, connect
 from oneroof.control import GATE
 from oneroof.embedded.server import EmbeddedServer
 from oneroof.estate.build import build
 from oneroof.estate.owners import owners_file
 from oneroof.report import Report
 from oneroof.source import Source
+from oneroof.statements import one
 from oneroof.supervisor import Supervisor
+from oneroof.transaction import transaction
 from oneroof.workers import backfill_sweep
 
 SOURCE = "birth_registry"
@@ -62,7 +65,7 @@ class Ground:
 
     dsn: str
     rows: int
-    admin: db.Connection = field(init=False)
+    admin: Connection = field(init=False)
     source: Source = field(init=False)
     _left_out: list[str] = field(init=False)
     _is_complete: bool = field(default=False, init=False)
@@ -81,10 +84,10 @@ class Ground:
         self._left_out = self._duplicates()
         say(f"{len(self._left_out)} births share their key with an earlier one, and L leaves them out")
 
-    def dial(self, user: str | None = None) -> db.Connection:
+    def dial(self, user: str | None = None) -> Connection:
         """A connection of its own, as the superuser unless said."""
         dsn = self.dsn if user is None else make_conninfo(self.dsn, user=user)
-        return db.connect(dsn, settings=load(), application="oneroof bench")
+        return connect(dsn, settings=load(), application="oneroof bench")
 
     def time_bare(self, *, beyond: int = 0, words: str = JUDGED) -> float:
         """Seconds of L, over the births with an id beyond the one given."""
@@ -94,10 +97,10 @@ class Ground:
         where = sql.SQL("{0} <> ALL (%(left_out)s::integer[]) AND {0} > %(beyond)s").format(key)
         rows = tail.rows(self.source, where=where, limit=False)
         statement = sql.SQL(BARELY).format(rows=rows, words=sql.SQL(words))
-        (version,) = db.one(self.admin, "SELECT public.gov_ruleset_active()")
+        (version,) = one(self.admin, "SELECT public.gov_ruleset_active()")
         given = {"scope": SOURCE, "ruleset": version, "left_out": self._left_out, "beyond": beyond}
         began = monotonic()
-        with db.transaction(self.admin, doing="inserting bare rows", settings={"timezone": "UTC"}):
+        with transaction(self.admin, doing="inserting bare rows", settings={"timezone": "UTC"}):
             self.admin.execute(statement, given)
         return monotonic() - began
 
@@ -165,13 +168,13 @@ class Ground:
 
     def check(self) -> None:
         """A benchmark of work that was not done would be worth nothing."""
-        (births, candidates) = db.one(
+        (births, candidates) = one(
             self.admin, f"SELECT (SELECT count(*) FROM public.birth_registry), (SELECT count(*) FROM {CANDIDATES})"
         )
         assert candidates == births - len(self._left_out), (births, candidates, len(self._left_out))
 
     def _is_swept(self) -> bool:
-        (swept,) = db.one(
+        (swept,) = one(
             self.admin,
             """SELECT count(*) > 0 FROM public.gov_worker_cursor
                WHERE worker_name = %s AND source_name = %s AND frontier IS NOT NULL""",
@@ -212,7 +215,7 @@ class Trial:
         """Be done with an estate: vacuuming it would go on beside what is measured next, and in the same log."""
         ground = self._grounds.pop(rows)
         ground.admin.close()
-        with db.connect(self.server.dsn("postgres"), settings=load(), application="oneroof bench") as connection:
+        with connect(self.server.dsn("postgres"), settings=load(), application="oneroof bench") as connection:
             connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(f"bench_{rows}")))
 
     def small(self) -> Ground:
@@ -224,7 +227,7 @@ class Trial:
 
 
 @contextmanager
-def serially(connection: db.Connection) -> Iterator[None]:
+def serially(connection: Connection) -> Iterator[None]:
     """Without parallel workers, which no two machines have alike."""
     connection.execute("SET max_parallel_workers_per_gather = 0")
     yield

@@ -12,7 +12,7 @@ from bench.figure import Figure
 from bench.ground import Ground, Trial, say
 from bench.process import running
 from oneroof import approvals, events, gates
-from oneroof.db import one
+from oneroof.statements import one
 from oneroof.workers import handoff_intake
 
 BIRTHS = 100_000

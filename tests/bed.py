@@ -26,7 +26,7 @@ from psycopg.conninfo import make_conninfo
 
 from oneroof import migrate
 from oneroof.config import Settings
-from oneroof.db import Connection
+from oneroof.connection import Connection
 from oneroof.embedded.server import EmbeddedServer
 from oneroof.estate.build import build
 from process import Process, start

@@ -24,11 +24,12 @@ from psycopg import sql
 from bed import ROWS, connect, eventually, silent
 from bed import SETTINGS as PLAIN
 from oneroof import approvals, gates, migrate
-from oneroof.db import Connection, one
+from oneroof.connection import Connection
 from oneroof.embedded.binaries import Binaries, find_binaries
 from oneroof.embedded.cluster import Cluster
 from oneroof.embedded.identity import Identity, identify
 from oneroof.estate.build import build
+from oneroof.statements import one
 from process import Process
 
 DATABASE = "host"

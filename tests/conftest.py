@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, settings
 
 from bed import VOLATILE, Bed, await_gone, connect, copy_pristine, own_bed
 from logins import Logins, sign_in
-from oneroof.db import Connection
+from oneroof.connection import Connection
 from oneroof.embedded.binaries import find_binaries
 from oneroof.embedded.server import EmbeddedServer
 

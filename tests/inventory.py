@@ -14,10 +14,11 @@ from psycopg import sql
 
 from bed import eventually
 from oneroof import lease, source
-from oneroof.db import Connection, one
+from oneroof.connection import Connection
 from oneroof.executor import Worker
 from oneroof.lease import Lease
 from oneroof.source import Source
+from oneroof.statements import one
 from oneroof.workers import backfill_sweep, handoff_intake
 from oneroof.workers.backfill_sweep import BackfillSweep
 from oneroof.workers.handoff_intake import HandoffIntake

@@ -6,8 +6,9 @@ from itertools import product
 
 from inventory import settle, until_idle
 from oneroof import lease, source
-from oneroof.db import Connection, one
+from oneroof.connection import Connection
 from oneroof.source import Source
+from oneroof.statements import one
 from oneroof.workers import backfill_sweep, candidate_scan, full_audit, handoff_intake, input_gate
 from oneroof.workers.backfill_sweep import BackfillSweep
 from oneroof.workers.candidate_scan import CandidateScan

@@ -8,7 +8,7 @@ from psycopg import sql
 
 from bed import stop_clock
 from oneroof import status
-from oneroof.db import Connection
+from oneroof.connection import Connection
 from oneroof.status import WorkerStatus
 
 WORKER = "gov_candidate_scan"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from bed import as_user, connect
 from oneroof import approvals, events, gates
-from oneroof.db import Connection
+from oneroof.connection import Connection
 
 EMIT = "governance.emit_enabled"
 

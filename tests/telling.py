@@ -6,7 +6,7 @@ from typing import Any
 
 import judging
 from oneroof import source
-from oneroof.db import Connection
+from oneroof.connection import Connection
 from oneroof.lease import claim, executor_name, release
 from oneroof.replay import Replay, Replayed, moment
 from oneroof.workers import handoff_intake

@@ -11,9 +11,11 @@ from typing import Any, Literal
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
-from oneroof.db import Connection, one, queries, transaction
+from oneroof.connection import Connection
 from oneroof.errors import Refused
 from oneroof.model import Request
+from oneroof.statements import one, queries
+from oneroof.transaction import transaction
 
 Decision = Literal["approved", "rejected"]
 

@@ -16,8 +16,9 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from oneroof.db import Connection, execute, queries
+from oneroof.connection import Connection
 from oneroof.source import Source
+from oneroof.statements import execute, queries
 
 # What nobody has judged yet is undecided, under no ruleset.
 NO_RULESET = "none"
@@ -30,6 +31,8 @@ TAKING = ("taken", "unnoted", "given_up")
 # How versions are remembered: each by itself; by what was written from them, and those by themselves from which nothing
 # was; or what a transaction wrote from one row to another.
 ROWS, UNWRITTEN, SPANS = "remembered", "unwritten", "spans"
+# Of what a batch wrote, and of what is remembered, the planner does not know how much it is.
+COMPARING = {"enable_nestloop": "off", "enable_seqscan": "off"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from oneroof import rules
-from oneroof.db import Connection
+from oneroof.connection import Connection
 from oneroof.errors import Usage
 from oneroof.rules import Which
 

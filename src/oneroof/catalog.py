@@ -10,8 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from oneroof import source as sources
-from oneroof.db import Connection, queries, transaction
+from oneroof.connection import Connection
 from oneroof.errors import Refused
+from oneroof.statements import queries
+from oneroof.transaction import transaction
 
 
 @dataclass(frozen=True, slots=True)

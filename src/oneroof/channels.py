@@ -12,8 +12,10 @@ from pathlib import Path
 
 from psycopg import sql
 
-from oneroof.db import Connection, queries, transaction
+from oneroof.connection import Connection
 from oneroof.errors import Usage
+from oneroof.statements import queries
+from oneroof.transaction import transaction
 
 OURS = (
     "governance_person",

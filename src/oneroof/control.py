@@ -16,10 +16,12 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from oneroof import policy, watch
-from oneroof.db import Connection, one, queries, transaction
+from oneroof.connection import Connection
 from oneroof.guard import Guard, Load
 from oneroof.lease import Lease
 from oneroof.policy import Policy
+from oneroof.statements import one, queries
+from oneroof.transaction import transaction
 
 GATE = "governance.workers_enabled"
 # How old what is known of gate and load may be, and of the policies, while there is work and while there is none.

@@ -10,21 +10,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from psycopg import sql
-from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
-from oneroof.db import Answer, Connection, one, queries, say_last, say_now
-from oneroof.source import Source
-
-_identities: WeakKeyDictionary[Connection, str] = WeakKeyDictionary()
+from oneroof.connection import Answer, Connection
+from oneroof.statements import one, queries
 
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """What `gov_cursor_read` answers; xids as integers, timestamps as PostgreSQL writes them (some fit no type)."""
+    """What `gov_cursor_read` answers; xids as integers, timestamps as PostgreSQL writes them (some fit no type). Below
+    `horizon` every transaction is finished, from `next_xid` on none has begun; `identity` is the cluster and timeline
+    of both, `cluster_identity` those of the frontier.
+    """
 
     cursor_id: int
     worker_name: str
@@ -44,37 +43,8 @@ class Cursor:
     has_untold: bool
     horizon: int
     next_xid: int
-    oldest: str | None
-
-    def is_at(self, other: Cursor) -> bool:
-        """Whether it is where another was, for whoever looks for new rows."""
-        return self._place == other._place
-
-    @property
-    def _place(self) -> tuple[object, ...]:
-        window = (self.window_horizon, self.window_at)
-        return self.cursor_id, self.phase, self.frontier, *window, self.cluster_identity, self.metadata.get("started")
-
-
-@dataclass(frozen=True, slots=True)
-class Horizon:
-    """Below `xid` every transaction is finished, from `next` on none has begun; the cluster and timeline of both."""
-
-    xid: int
-    next: int
     identity: str
-
-
-@dataclass(frozen=True, slots=True)
-class Ground:
-    """The files that a source's rows lie in: blocks of the longest, the tables, and a mark that a rewrite changes; and
-    the writes that the server has counted, if it counts.
-    """
-
-    blocks: int
-    leaves: list[int]
-    files: str
-    written: int | None
+    oldest: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,37 +58,25 @@ class Pruned:
     spans: int = 0
 
 
-def read_horizon(connection: Connection, cursor: Cursor) -> Horizon:
-    """H as it was when the cursor was read, before any row that it bounds."""
-    return Horizon(xid=cursor.horizon, next=cursor.next_xid, identity=read_identity(connection))
-
-
 def read_identity(connection: Connection) -> str:
     """The cluster and its timeline, neither of which changes under a connection that may write."""
-    if connection not in _identities:
-        (_identities[connection],) = one(connection, queries("cursor")["identity"])
-    return _identities[connection]
+    (identity,) = one(connection, queries("cursor")["identity"])
+    return str(identity)
 
 
-def read_ground(connection: Connection, source: Source) -> Ground:
-    """See where the rows lie now."""
-    with connection.cursor(row_factory=class_row(Ground)) as rows:
-        found = rows.execute(queries("cursor")["ground"], {"relation": source.table.as_string(connection)}).fetchone()
-    assert found is not None
-    return found
-
-
-@lru_cache(maxsize=200)
+@lru_cache(maxsize=5000)
 def reading(*, worker: str, source: str, overlap: str | None = None) -> bytes:
     """The statement that reads the cursor, and makes it if it is the first time; with when the oldest transaction began
     that may still write, if an overlap is given.
     """
-    return sql.SQL(queries("cursor")["read"]).format(worker=worker, source=source, overlap=overlap).as_bytes(None)
+    identity = sql.SQL(queries("cursor")["identity"])
+    words = {"worker": worker, "source": source, "overlap": overlap, "identity": identity}
+    return sql.SQL(queries("cursor")["read"]).format(**words).as_bytes(None)
 
 
-def read(answer: Answer, *, place: int = -1) -> Cursor:
-    """The cursor from the answers to a message, the last of which it is unless said."""
-    row = answer.set_result(place).fetchone()
+def read(answer: Answer) -> Cursor:
+    """The cursor from the answers to a message, the last of which it is."""
+    row = answer.set_result(-1).fetchone()
     assert row is not None
     return Cursor(*row)
 
@@ -126,21 +84,20 @@ def read(answer: Answer, *, place: int = -1) -> Cursor:
 def open_window(
     connection: Connection,
     cursor: Cursor,
-    horizon: Horizon,
     *,
     phase: str,
     at: dict[str, Any] | None = None,
     metadata: dict[str, Any] | None = None,
 ) -> None:
     """Fix H for a pass. A frontier of another cluster or timeline counts for nothing: the pass is a full one."""
-    if cursor.cluster_identity not in (None, horizon.identity):
+    if cursor.cluster_identity not in (None, cursor.identity):
         _move(connection, cursor, "forget")
     _move(
         connection,
         cursor,
         "open_window",
-        horizon=str(horizon.xid),
-        identity=horizon.identity,
+        horizon=str(cursor.horizon),
+        identity=cursor.identity,
         phase=phase,
         at=_json(at),
         metadata=Jsonb(metadata or {}),
@@ -148,23 +105,22 @@ def open_window(
 
 
 def start(connection: Connection, cursor: Cursor, frontier: int, *, identity: str, leaves: list[int]) -> None:
-    """Begin at a frontier that somebody else has reached, without a first window."""
+    """Begin at a frontier that another worker has reached, without a first window."""
     metadata = Jsonb({"leaves": leaves})
     _move(connection, cursor, "start", frontier=str(frontier), identity=identity, metadata=metadata)
 
 
-def advance(
-    connection: Connection,
+def advancing(
     cursor: Cursor,
     *,
     at: dict[str, Any] | None,
     seen: int,
     written: int,
-    coalesced: int = 0,
+    coalesced: int,
     watermark: tuple[str, str] | None,
     summary: dict[str, Any],
-) -> None:
-    """Move on inside the window; a watermark, if given, moves up and never down. It is the last word of a batch."""
+) -> bytes:
+    """The statement that moves the cursor on inside its window; a watermark, if given, moves up and never down."""
     text, key = watermark or (None, None)
     moved = sql.SQL(queries("cursor")["advance"]).format(
         worker=cursor.worker_name,
@@ -177,7 +133,7 @@ def advance(
         key=key,
         summary=Jsonb(summary),
     )
-    say_last(connection, moved.as_bytes(None))
+    return moved.as_bytes(None)
 
 
 def place(
@@ -192,9 +148,9 @@ def close_window(connection: Connection, cursor: Cursor, *, phase: str) -> None:
     _move(connection, cursor, "close_window", phase=phase)
 
 
-def pass_over(connection: Connection, cursor: Cursor, horizon: Horizon) -> None:
-    """A window that would hold nothing: F := H."""
-    _move(connection, cursor, "pass_over", horizon=str(horizon.xid))
+def pass_over(connection: Connection, cursor: Cursor, *, metadata: dict[str, Any]) -> None:
+    """A window that holds nothing, opened and closed in one: F := H."""
+    _move(connection, cursor, "pass_over", horizon=str(cursor.horizon), metadata=Jsonb(metadata))
 
 
 def summarise(connection: Connection, cursor: Cursor, *, books: str) -> None:
@@ -229,7 +185,6 @@ def rewind(connection: Connection, *, worker: str, source: str) -> None:
 
 def _move(connection: Connection, cursor: Cursor, how: str, **parameters: Any) -> None:
     who = {"worker": cursor.worker_name, "source": cursor.source_name}
-    say_now(connection)
     connection.execute(queries("cursor")[how], {**who, **parameters})
 
 

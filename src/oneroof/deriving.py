@@ -15,10 +15,10 @@ from psycopg import sql
 
 from oneroof import facts
 from oneroof.columns import candidate_key, facts_hash, grain, group_key, is_own, key_text, row_xid
-from oneroof.db import queries
 from oneroof.fingerprint import bucket, row_hash
 from oneroof.reckoning import Frontier, Named, is_beyond, resolved, sides
 from oneroof.source import Source
+from oneroof.statements import queries
 from oneroof.tail import TIDS
 from oneroof.walk import Walk
 

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from oneroof import __version__, migrate, substrate
-from oneroof.db import NEWEST, Connection, Server, inspect, queries, transaction
+from oneroof.connection import NEWEST, Connection, Server, inspect
 from oneroof.errors import OneroofError
 from oneroof.source import REGISTER
+from oneroof.statements import queries
+from oneroof.transaction import transaction
 
 Verdict = Literal["ok", "note", "warn", "fail"]
 

@@ -11,12 +11,13 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
-from oneroof import cursor, facts
+from oneroof import facts
 from oneroof.columns import EPOCH
+from oneroof.connection import Connection
 from oneroof.cursor import Cursor
-from oneroof.db import Connection, one, queries
 from oneroof.reconcile import Done
 from oneroof.source import Source
+from oneroof.statements import one, queries
 from oneroof.tail import FARTHEST
 
 SETS, OBJECTS = "sets_doubted", "objects_doubted"
@@ -27,7 +28,7 @@ _FIRST = -(2**63)
 
 def doubt_sets(connection: Connection, here: Cursor, source: Source, at: dict[str, Any], *, most: int) -> Done:
     """Look at some sets of facts, behind the last one that was looked at."""
-    since, begun = _since(connection, here, SETS), at.get("begun", here.horizon)
+    since, begun = _since(here, SETS), at.get("begun", here.horizon)
     given = {"source": source.source_name, "after": at.get("hash", _FIRST), "most": most, "since": since}
     row = connection.execute(facts.making(source), given).fetchone()
     assert row is not None
@@ -45,7 +46,7 @@ def doubt_objects(
     connection: Connection, here: Cursor, source: Source, at: dict[str, Any], *, most: int, is_last: bool
 ) -> tuple[int, dict[str, int]]:
     """Look at some single objects, behind the last one; since when, and how many were not as they should be."""
-    since, begun = _since(connection, here, OBJECTS), at.get("begun", here.horizon)
+    since, begun = _since(here, OBJECTS), at.get("begun", here.horizon)
     given = {"source": source.source_name, "after": at.get("after", ""), "most": most, "since": since}
     (doubted,) = one(connection, queries("facts")["doubt_objects"], given)
     if is_last:
@@ -53,14 +54,14 @@ def doubt_objects(
     return begun, {JUDGEMENTS: int(doubted)}
 
 
-def _since(connection: Connection, here: Cursor, what: str) -> str | None:
+def _since(here: Cursor, what: str) -> str | None:
     """The xid below which everything was looked at before, as `xmin` is compared; None if that says nothing here."""
     known = here.metadata.get(what)
-    if known is None or known["identity"] != cursor.read_identity(connection):
+    if known is None or known["identity"] != here.identity:
         return None
     return str(known["xid"] % EPOCH) if 0 <= here.next_xid - known["xid"] <= FARTHEST else None
 
 
 def _remember(connection: Connection, here: Cursor, what: str, begun: int) -> None:
-    known = Jsonb({what: {"identity": cursor.read_identity(connection), "xid": begun}})
+    known = Jsonb({what: {"identity": here.identity, "xid": begun}})
     connection.execute(queries("facts")["doubted"], {"cursor": here.cursor_id, "known": known})

@@ -20,8 +20,10 @@ from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from oneroof import approvals, retry
-from oneroof.db import Connection, one, queries, transaction
+from oneroof.connection import Connection
 from oneroof.errors import OneroofError, Usage
+from oneroof.statements import one, queries
+from oneroof.transaction import transaction
 from oneroof.width import Width
 
 KIND = "event.activate"

@@ -12,8 +12,10 @@ from datetime import datetime
 import psycopg
 from psycopg.rows import class_row
 
-from oneroof.db import Connection, one, queries, transaction
+from oneroof.connection import Connection
 from oneroof.errors import OneroofError, Refused, Usage
+from oneroof.statements import one, queries
+from oneroof.transaction import transaction
 
 STATES = ("ratified", "unratified", "expired", "revoked")
 STANDING = STATES[:2]

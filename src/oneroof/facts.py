@@ -9,9 +9,10 @@ from __future__ import annotations
 from psycopg import sql
 
 from oneroof import batch, tail
-from oneroof.columns import class_of, could_be_key, distinct_facts, fact_names, facts_hash, grain, group_key
-from oneroof.db import Connection, one, queries
+from oneroof.columns import class_of, could_be_key, fact_names, facts_hash, grain, group_key
+from oneroof.connection import Connection
 from oneroof.source import Source
+from oneroof.statements import one, queries
 
 # How many pages to look at for the facts of a source, how many sets of facts to judge in one statement, and how often
 # before a sweep begins: where more than that are different, the rest is the gate's.
@@ -25,14 +26,6 @@ COUNTED = 500_000
 def sample(connection: Connection, source: Source, *, blocks: int) -> None:
     """Learn the facts that most rows have from some of the pages."""
     _learn(connection, source, tail.sampled_facts(source), {"percent": min(100.0, 100.0 * PAGES / max(blocks, 1))})
-
-
-def learn_at(connection: Connection, source: Source, tids: list[str]) -> int:
-    """Learn the facts of the rows that lie there, and judge them; how many sets that were."""
-    at = distinct_facts(source, sql.SQL("WHERE s.ctid = ANY (%(tids)s::text[]::tid[])"))
-    learned = _learn(connection, source, at, {"tids": tids})
-    judge(connection, source)
-    return learned
 
 
 def learn(connection: Connection, source: Source, *, most: int) -> int:

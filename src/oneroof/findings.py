@@ -15,8 +15,10 @@ from typing import Any
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
-from oneroof.db import Connection, one, queries, transaction
+from oneroof.connection import Connection
 from oneroof.errors import printable, redact
+from oneroof.statements import one, queries
+from oneroof.transaction import transaction
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,11 @@ from __future__ import annotations
 from psycopg.rows import class_row
 
 from oneroof import approvals
-from oneroof.db import Connection, one, queries, transaction
+from oneroof.connection import Connection
 from oneroof.errors import Refused
 from oneroof.model import Gate
+from oneroof.statements import one, queries
+from oneroof.transaction import transaction
 
 KIND = "gate.open"
 

@@ -13,9 +13,13 @@ from psycopg import sql
 from oneroof import batch
 from oneroof.batch import EVERY, ROWS
 from oneroof.columns import part_names
-from oneroof.db import Connection, one, queries, transaction
+from oneroof.connection import Connection
 from oneroof.source import INVENTORY, REGISTER, Source
+from oneroof.statements import one, queries
+from oneroof.transaction import transaction
 
+# The worker that hands off.
+WORKER = "gov_handoff_intake"
 BORN, SEEN = "born", "seen"
 # Which windows to tell: those that are over, all, or those that have waited too long for a reader to come to an end.
 OVER, ALL, WAITING = "over", "all", "waiting"

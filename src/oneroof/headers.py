@@ -9,7 +9,7 @@ from __future__ import annotations
 from psycopg import sql
 
 from oneroof import memory, tail
-from oneroof.columns import facts_hash, is_own, named
+from oneroof.columns import is_own, named
 from oneroof.source import Source
 from oneroof.tail import Bounds
 
@@ -26,11 +26,10 @@ def tid_rows(source: Source, bounds: Bounds, *, bare: bool = False, written: boo
 
 def tid_found(source: Source, bounds: Bounds) -> sql.Composed:
     """Where in a range of ctids the rows of a later window lie: one read of headers. In the order of ctids, whatever
-    the scan does, and %(most)s at the most: where there are more, up to the ctid that comes first in each answer.
+    the scan does, and %(most)s at the most: where there are more, up to the ctid that is answered first.
 
-    An answer for each %(batch)s of them: the first of their ctids, all of them, and how many. Rows in several
-    partitions may have one ctid, and are not parted. Of whom the fast lane is known to have met all there is here,
-    nothing is answered.
+    One row: that ctid, all of theirs, and how many. Rows in several partitions may have one ctid, and are not parted.
+    Rows of a transaction of which the fast lane is known to have met all there is here are not answered.
     """
     knows = bounds.frontier is not None and memory.is_ordered(source)
     columns = {"ts": named(str(source.timestamp_column)), "key": named(source.key_columns[0]), "own": is_own(source)}
@@ -50,28 +49,11 @@ def tid_found(source: Source, bounds: Bounds) -> sql.Composed:
 ), cut AS (
   SELECT CASE WHEN count(*) > %(most)s THEN max(f.tid) END AS tid FROM found AS f
 )
-SELECT c.tid::text, b.first::text, b.tids::text, b.rows
-FROM cut AS c LEFT JOIN LATERAL (
-  SELECT min(n.tid) AS first, array_agg(n.tid) AS tids, count(*) AS rows
-  FROM (SELECT f.tid, (rank() OVER (ORDER BY f.tid) - 1) / %(batch)s AS number FROM found AS f
-        WHERE (c.tid IS NULL OR f.tid < c.tid) AND {unmet}) AS n
-  GROUP BY n.number
-) AS b ON true ORDER BY b.first"""
+SELECT c.tid::text, n.tids::text, n.rows
+FROM cut AS c CROSS JOIN LATERAL (
+  SELECT array_agg(f.tid ORDER BY f.tid) AS tids, count(*) AS rows FROM found AS f
+  WHERE (c.tid IS NULL OR f.tid < c.tid) AND {unmet}) AS n"""
     ).format(more=sql.Composed(more), table=source.table, tids=tail.TIDS, window=tail.in_window(bounds), unmet=unmet)
-
-
-def tid_unknown(source: Source) -> sql.Composed:
-    """Of the rows at the ctids %(tids)s: where one lies of each set of facts that nobody has met, %(most)s at the most.
-    These are read for their facts, and not by their headers alone.
-    """
-    return sql.SQL(
-        """SELECT min(n.tid)::text FROM (
-  SELECT s.ctid AS tid, {facts} AS facts_hash FROM {table} AS s WHERE s.ctid = ANY (%(tids)s::tid[])) AS n
-GROUP BY n.facts_hash
-HAVING NOT EXISTS (SELECT FROM public.governance_fact_set AS f
-                   WHERE f.source_name = %(scope)s AND f.facts_hash = n.facts_hash)
-LIMIT %(most)s"""
-    ).format(facts=facts_hash(source), table=source.table)
 
 
 def tid_count(source: Source, bounds: Bounds) -> sql.Composed:
@@ -91,26 +73,3 @@ def tid_cut(source: Source, bounds: Bounds) -> sql.Composed:
 SELECT e.tid::text, (SELECT count(*) FROM cut AS c WHERE c.tid < e.tid)
 FROM (SELECT max(c.tid) AS tid FROM cut AS c) AS e"""
     ).format(source.table, tail.TIDS, tail.in_window(bounds))
-
-
-def tid_count_unmet(source: Source, bounds: Bounds) -> sql.Composed:
-    """The same, but nought where the fast lane is known to have met them all. Rows of one transaction are looked up
-    together: if the first and the last of them are in a span, so are all between. Where it cannot be told so easily
-    they count.
-    """
-    if bounds.frontier is None or not memory.is_ordered(source):
-        return tid_count(source, bounds)
-    return sql.SQL(
-        """SELECT CASE WHEN count(*) FILTER (WHERE {unmet}) = 0 THEN 0 ELSE coalesce(sum(g.rows), 0) END
-FROM (SELECT s.xmin, count(*) AS rows, count({ts}) AS dated, bool_or({own}) AS own, min({ts}) AS first_ts,
-             max({ts}) AS last_ts, min({key}) AS first_key, max({key}) AS last_key
-      FROM {table} AS s WHERE {tids} AND {window} GROUP BY s.xmin) AS g"""
-    ).format(
-        unmet=memory.unmet(source),
-        ts=named(str(source.timestamp_column)),
-        key=named(source.key_columns[0]),
-        own=is_own(source),
-        table=source.table,
-        tids=tail.TIDS,
-        window=tail.in_window(bounds),
-    )

@@ -17,8 +17,10 @@ from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
 from oneroof import events
-from oneroof.db import Connection, one, queries, transaction
+from oneroof.connection import Connection
 from oneroof.errors import Refused, Usage
+from oneroof.statements import one, queries
+from oneroof.transaction import transaction
 
 OPERATOR = "oneroof_operator"
 MOST = 500

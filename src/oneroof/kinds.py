@@ -14,8 +14,10 @@ import psycopg
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
-from oneroof.db import Connection, one, queries, transaction
+from oneroof.connection import Connection
 from oneroof.errors import OneroofError, Refused, Usage
+from oneroof.statements import one, queries
+from oneroof.transaction import transaction
 
 KINDS = (
     "object_born",

@@ -63,15 +63,17 @@ class Glance:
     def begin(self, *, beyond: int) -> None:
         """Of a pass that begins here: what is remembered, and what it is called, as no other is."""
         if self.at is None:
-            self.beyond, self.number = beyond, None
+            self.number = None
+        if self.at is None or self.beyond is None:
+            self.beyond = beyond
         self.number = self.number or random.getrandbits(62)
 
-    def in_doubt(self, remembered: int | None) -> Glance:
+    def in_doubt(self) -> Glance:
         """After a batch of which it is not known whether it was kept: what is met from here on is not of one piece with
         what was met before.
         """
         doubtful = copy(self)
-        doubtful.known, doubtful.beyond, doubtful.number = Known(), remembered, None
+        doubtful.known, doubtful.beyond, doubtful.number = Known(), None, None
         return doubtful
 
     def note(self, oldest: str | None) -> None:

@@ -17,14 +17,15 @@ from dataclasses import dataclass, field
 
 from oneroof import lease, retry, trouble
 from oneroof.bell import Bell, Call
+from oneroof.connection import Connection, leave
 from oneroof.control import Control
-from oneroof.db import Connection, leave, transaction
 from oneroof.duty import Duty
 from oneroof.errors import HeldElsewhere, OneroofError
 from oneroof.executor import FOLLOWERS, Executor, Worker, in_turn
 from oneroof.lease import Lease
 from oneroof.link import Link
 from oneroof.report import Report
+from oneroof.transaction import transaction
 from oneroof.workers import handoff_intake
 from oneroof.workers.backfill_sweep import BackfillSweep
 from oneroof.workers.candidate_scan import CandidateScan
@@ -255,8 +256,6 @@ class Lane:
             running = self._started(connection, executor)
             # Whoever runs until idle waits for the last row, and for none before it.
             pressed = self.endless and self._is_hot()
-            if isinstance(running, HandoffIntake):
-                running.pressed, running.is_hot = pressed, executor.is_hot(now)
             step = running.run_once()
         except HeldElsewhere as held:
             self._held(connection, executor, held)
@@ -277,13 +276,13 @@ class Lane:
         self._recover(connection, executor)
         executor.still_at = self._mark if step.idle else None
         if step.idle:
-            self._later(executor, idle=True)
+            self._later(executor, idle=True, rest=step.rest)
         else:
             self._has_worked = True
             self.control.spend(worker, step.seen)
             executor.not_before = max(self.control.free_at(worker), time.monotonic() + step.rest)
             executor.pause, executor.idle_at = 0.0, None
-            if running.has_news if isinstance(running, HandoffIntake) else step.seen:
+            if step.seen:
                 executor.worked = time.monotonic()
                 if isinstance(running, HandoffIntake):
                     self._press(running, step.seen, executor.duty.scope)
@@ -305,14 +304,14 @@ class Lane:
             if seen >= MANY:
                 self.control.press(scope)
 
-    def _later(self, executor: Executor, *, idle: bool) -> None:
+    def _later(self, executor: Executor, *, idle: bool, rest: float = 0.0) -> None:
         """Nothing to do for now: longer each time."""
         now = time.monotonic()
         executor.pause = max(BUSY, min(QUIET, (now - executor.worked) / CALMING))
         executor.not_before = now + executor.pause
         if self.endless and isinstance(executor.running, HandoffIntake | BackfillSweep | FullAudit):
             # Before that there would be nothing for it to do, also if others are due.
-            calm = now + executor.running.calm
+            calm = now + rest
             if calm > executor.not_before:
                 executor.not_before, executor.pause = calm, 0.0
         executor.idle_at = self._mark if idle else None

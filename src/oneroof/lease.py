@@ -13,8 +13,10 @@ from functools import lru_cache
 
 from psycopg import sql
 
-from oneroof.db import Connection, one, queries, transaction
+from oneroof.connection import Connection
 from oneroof.errors import HeldElsewhere
+from oneroof.statements import one, queries
+from oneroof.transaction import transaction
 
 TTL = 30.0
 # For so long a tick is fresh, but for no more than a quarter of the TTL.

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from oneroof.db import Connection, allow_preparing
+from oneroof.connection import Connection, allow_preparing
 from oneroof.errors import OneroofError, Unavailable
 
 # Seconds for which a run that ends waits for a server, and between two attempts: at first, and later at the most.

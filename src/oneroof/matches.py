@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from oneroof import rules
-from oneroof.db import Connection, one, queries, transaction
+from oneroof.connection import Connection
 from oneroof.rules import Rule, Which
+from oneroof.statements import one, queries
+from oneroof.transaction import transaction
 
 # So many fact sets, and so many single objects, are looked at; so many in one statement.
 MOST = 20_000

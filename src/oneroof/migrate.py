@@ -16,9 +16,10 @@ from psycopg import errors as pg
 
 from oneroof import __version__, script, substrate
 from oneroof.config import Settings
-from oneroof.db import Connection, inspect, one, queries
+from oneroof.connection import Connection, inspect
 from oneroof.errors import Refused, Unavailable, Wrong, from_database
 from oneroof.script import LEDGER, Migration
+from oneroof.statements import one, queries
 
 ATTEMPTS = 8
 

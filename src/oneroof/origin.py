@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from oneroof import cursor
-from oneroof.cursor import Cursor, Horizon
-from oneroof.db import Connection, one, queries
+from oneroof import cursor, table_files
+from oneroof.connection import Connection
+from oneroof.cursor import Cursor
 from oneroof.source import INVENTORY, Source
+from oneroof.statements import one, queries
 from oneroof.tail import FARTHEST
 
 
@@ -24,15 +25,15 @@ class Origin:
     leaves: list[int]
 
 
-def start(connection: Connection, source: Source, here: Cursor, horizon: Horizon) -> bool:
+def start(connection: Connection, source: Source, here: Cursor) -> bool:
     """Begin where it is to; False while that is not known."""
-    begins = find(connection, source, horizon)
+    begins = find(connection, source, here)
     if begins is not None:
         cursor.start(connection, here, begins.frontier, identity=begins.identity, leaves=begins.leaves)
     return begins is not None
 
 
-def find(connection: Connection, source: Source, horizon: Horizon) -> Origin | None:
+def find(connection: Connection, source: Source, here: Cursor) -> Origin | None:
     """Where to begin; None while an inventory is not swept."""
     who = {"source": source.source_name}
     if source.source_kind == INVENTORY:
@@ -40,6 +41,6 @@ def find(connection: Connection, source: Source, horizon: Horizon) -> Origin | N
         return None if swept is None else Origin(*swept)
     (registered,) = one(connection, queries("cursor")["registered"], who)
     # One of another cluster says nothing here.
-    is_here = registered <= horizon.xid <= registered + FARTHEST
-    leaves = cursor.read_ground(connection, source).leaves
-    return Origin(registered if is_here else horizon.xid, horizon.identity, leaves)
+    is_here = registered <= here.horizon <= registered + FARTHEST
+    leaves = table_files.read_ground(connection, source).leaves
+    return Origin(registered if is_here else here.horizon, here.identity, leaves)

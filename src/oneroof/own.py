@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from oneroof import source as sources
-from oneroof.db import Connection
+from oneroof.connection import Connection
 from oneroof.source import Source
 
 

@@ -14,9 +14,11 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from oneroof import moment
-from oneroof.db import Connection, one, queries, transaction
+from oneroof.connection import Connection
 from oneroof.errors import Usage
 from oneroof.owner_lines import OwnerLine, Problem, read
+from oneroof.statements import one, queries
+from oneroof.transaction import transaction
 
 # About half a million lines; as JSON they are three times as much, and PostgreSQL takes no more than 255 MB at once.
 LARGEST = 32 << 20

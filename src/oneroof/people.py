@@ -12,9 +12,11 @@ from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from oneroof import approvals
-from oneroof.db import Connection, one, queries, transaction
+from oneroof.connection import Connection
 from oneroof.errors import Refused
 from oneroof.model import Person
+from oneroof.statements import one, queries
+from oneroof.transaction import transaction
 
 KIND = "person.change"
 

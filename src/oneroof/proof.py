@@ -17,10 +17,11 @@ from typing import Any
 from oneroof import deriving, doctor
 from oneroof import source as sources
 from oneroof.certificate import GRAINS, TERMS
-from oneroof.db import Connection, queries
+from oneroof.connection import Connection
 from oneroof.reckoning import Frontier, Reckoning, reckon
 from oneroof.recount import Book, Books, recount
 from oneroof.source import INVENTORY, Source
+from oneroof.statements import queries
 from oneroof.walk import LONGEST, Progress, Walk, walking
 
 NAMES = 20

@@ -11,9 +11,10 @@ from psycopg.types.json import Jsonb
 
 from oneroof import tail
 from oneroof.columns import DATED
+from oneroof.connection import Connection
 from oneroof.cursor import Cursor
-from oneroof.db import Connection, one, queries
 from oneroof.source import Source
+from oneroof.statements import one, queries
 from oneroof.tail import Range
 
 # Pages that are looked at to find out where to cut.

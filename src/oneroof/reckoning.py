@@ -19,10 +19,10 @@ from psycopg import sql
 
 from oneroof import tail
 from oneroof.columns import candidate_key, could_be_key, facts_hash, is_own, key_text, row_xid
-from oneroof.db import queries
 from oneroof.fingerprint import BUCKETS, NOTHING, Sum, bucket, kept_hash, row_hash
 from oneroof.recount import CANDIDATES, Books
 from oneroof.source import Source
+from oneroof.statements import queries
 from oneroof.tail import TIDS, Bounds
 from oneroof.walk import Walk
 
@@ -359,7 +359,7 @@ def is_beyond(walk: Walk, source: Source, frontier: Frontier) -> tuple[sql.Compo
     if frontier.xid is None:
         return sql.SQL("false"), Bounds(frontier=None, horizon=None)
     given = {"relation": source.table.as_string(walk.connection)}
-    ((_, leaves, *_),) = walk.rows(queries("cursor")["ground"], given)
+    ((_, leaves, *_),) = walk.rows(queries("table_files")["ground"], given)
     fresh = tuple(sorted(set(leaves).difference(frontier.leaves))) if frontier.leaves else ()
     bounds = Bounds(frontier=frontier.xid, horizon=None, fresh=fresh)
     return tail.in_window(bounds), bounds

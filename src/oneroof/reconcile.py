@@ -18,9 +18,10 @@ from psycopg import sql
 from oneroof import batch, tail
 from oneroof.batch import NO_RULESET
 from oneroof.columns import facts_hash, is_own, key_text, named
-from oneroof.db import Connection, queries
+from oneroof.connection import Connection
 from oneroof.fingerprint import kept_hash, row_hash
 from oneroof.source import Source
+from oneroof.statements import queries
 from oneroof.tail import SLOTS, TIDS, Bounds, tid
 
 # Each piece writes a row of ours for every bucket: there are some for every key that both sides are known to be apart

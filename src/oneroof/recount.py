@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from psycopg import sql
 
-from oneroof.db import queries
 from oneroof.fingerprint import NOTHING, Sum, kept_hash
+from oneroof.statements import queries
 from oneroof.walk import Walk
 
 CANDIDATES = sql.Identifier("public", "governance_candidate_state")

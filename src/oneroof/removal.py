@@ -5,7 +5,9 @@ watches, goes on from there, so that a command that was killed leaves nothing ha
 
 from __future__ import annotations
 
-from oneroof.db import Connection, one, queries, transaction
+from oneroof.connection import Connection
+from oneroof.statements import one, queries
+from oneroof.transaction import transaction
 
 BATCH = 5_000
 

@@ -15,18 +15,18 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from oneroof import batch, cursor, handoff, headers, retry, strip, tail
-from oneroof.asking import COMPARING
+from oneroof import batch, handoff, headers, retry, strip, table_files, tail
 from oneroof.columns import named
+from oneroof.connection import Connection
 from oneroof.cursor import Cursor
-from oneroof.db import Connection, one, queries
 from oneroof.errors import OneroofError, Usage
+from oneroof.fenced_batch import Batch, run_fenced
 from oneroof.lease import Lease
 from oneroof.source import CHANGELOG, INVENTORY, Source
+from oneroof.statements import one, queries
 from oneroof.strip import Piece, Question
 from oneroof.tail import SLOTS, Bounds
 from oneroof.width import Width
-from oneroof.worker import fenced
 from oneroof.workers import backfill_sweep, handoff_intake
 
 BATCH = 5_000
@@ -99,9 +99,9 @@ class Replay:
             self._behind_fence(lambda _: self._note(done), doing="noting a replay of")
         return done
 
-    def _require_begun(self, here: Cursor) -> None:
+    def _require_begun(self, begun: Batch) -> None:
         """What was there when the intake first looked is no change; who came before it would tell all of that."""
-        if self.worker == handoff_intake.NAME and here.phase in (None, "seeding"):
+        if self.worker == handoff_intake.NAME and begun.cursor.phase in (None, "seeding"):
             what = f"{self.source.source_name} has not been read by {self.worker} for the first time"
             raise Usage(what, hint="oneroof run --until-idle")
 
@@ -109,13 +109,13 @@ class Replay:
         while True:
             found: list[tuple[Piece, int]] = []
 
-            def work(here: Cursor, found: list[tuple[Piece, int]] = found) -> Replayed:
-                end = cursor.read_ground(self.connection, self.source).blocks * SLOTS
+            def work(begun: Batch, found: list[tuple[Piece, int]] = found) -> Replayed:
+                end = table_files.read_ground(self.connection, self.source).blocks * SLOTS
                 piece = strip.next_piece(
                     self.connection, *self._questions, first=first, end=end, wide=self._wide, batch=self.batch
                 )
                 found.append((piece, end))
-                return self._apply(here, piece)
+                return self._apply(begun.cursor, piece)
 
             try:
                 done = self._behind_fence(work, doing="replaying")
@@ -192,9 +192,9 @@ class Replay:
     def _note(self, done: Replayed) -> None:
         handoff.note(self.connection, self.source, "replay", seen=done.seen, written=done.written)
 
-    def _behind_fence(self, work: Callable[[Cursor], Any], *, doing: str) -> Any:
+    def _behind_fence(self, work: Callable[[Batch], Any], *, doing: str) -> Any:
         who = {"worker": self.worker, "source": self.source.source_name, "doing": f"{doing} {self.source.source_name}"}
-        return fenced(self.connection, self.lease, work, **who, planning=COMPARING)
+        return run_fenced(self.connection, self.lease, work, **who, planning=batch.COMPARING)
 
 
 def moment(connection: Connection, source: Source, words: str) -> str | None:

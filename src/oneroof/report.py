@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from oneroof.worker import Step
+from oneroof.step import Step
 
 
 @dataclass(frozen=True, slots=True)

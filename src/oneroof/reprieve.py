@@ -13,7 +13,7 @@ import psycopg
 
 from oneroof import reconcile, retry
 from oneroof.columns import could_be_key
-from oneroof.db import Connection
+from oneroof.connection import Connection
 from oneroof.reconcile import Done
 from oneroof.retry import Standing
 from oneroof.source import Source

@@ -15,13 +15,14 @@ from psycopg import sql
 from oneroof import batch, handoff, retry, tail
 from oneroof.batch import Applied, Ask
 from oneroof.columns import could_be_key
-from oneroof.cursor import Cursor
-from oneroof.db import Connection, queries
+from oneroof.connection import Connection
 from oneroof.errors import OneroofError
+from oneroof.fenced_batch import Batch, run_fenced
 from oneroof.lease import Lease
 from oneroof.source import INVENTORY, Source
+from oneroof.statements import queries
+from oneroof.step import NOTHING, Step, isolating
 from oneroof.width import Width
-from oneroof.worker import NOTHING, Step, fenced, isolating
 
 # Items to look at together.
 MOST = 1_000
@@ -63,21 +64,22 @@ class Retries:
         """
         who: dict[str, Any] = {"worker": self.worker, "source": self.name, "doing": f"trying again in {self.name}"}
         if self._looking is not None and not self.anew:
-            ended, self._looking = fenced(connection, held, lambda here: self._end(connection, here), **who)
+            ended, self._looking = run_fenced(connection, held, self._end, **who)
             if ended or self._looking:
                 return Step(seen=0, written=ended, idle=False)
         if not due:
             return NOTHING
         return isolating(
             self.width,
-            lambda: fenced(connection, held, lambda _: self._again(connection), **who),
-            lambda error: fenced(connection, held, lambda _: self._fail(connection, error), **who),
+            lambda: run_fenced(connection, held, lambda batch: self._again(batch.connection), **who),
+            lambda error: run_fenced(connection, held, lambda batch: self._fail(batch.connection, error), **who),
         )
 
-    def _end(self, connection: Connection, here: Cursor) -> tuple[int, int | None]:
+    def _end(self, batch: Batch) -> tuple[int, int | None]:
         """End some items of which the row is a later version now, below the frontier: it was applied. How many, and
         behind which item to go on.
         """
+        connection, here = batch.connection, batch.cursor
         if here.frontier is None:
             return 0, None
         scope = self.source.source_name

@@ -14,8 +14,10 @@ import psycopg
 from psycopg import errors as pg
 from psycopg.rows import class_row
 
-from oneroof.db import Connection, one, queries, transaction
+from oneroof.connection import Connection
 from oneroof.errors import OneroofError, Refused, printable
+from oneroof.statements import one, queries
+from oneroof.transaction import transaction
 
 Kind = Literal["again", "poison", "slow", "full", "lost", "sick"]
 AGAIN: Kind = "again"

@@ -18,8 +18,10 @@ from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from oneroof import approvals, document
-from oneroof.db import Connection, one, queries, transaction
+from oneroof.connection import Connection
 from oneroof.errors import OneroofError, Refused, Usage
+from oneroof.statements import one, queries
+from oneroof.transaction import transaction
 
 KIND = "ruleset.activate"
 SUBJECT = "rules"

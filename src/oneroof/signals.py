@@ -22,9 +22,11 @@ from uuid import UUID
 from psycopg.rows import dict_row
 
 from oneroof import events
+from oneroof.connection import Connection
 from oneroof.cursor import read_identity
-from oneroof.db import Connection, one, queries, transaction
 from oneroof.errors import Usage
+from oneroof.statements import one, queries
+from oneroof.transaction import transaction
 
 NOBODY = "00000000-0000-0000-0000-000000000000"
 BEFORE_ALL = "-infinity"

@@ -14,8 +14,10 @@ import psycopg
 from psycopg import sql
 
 from oneroof import approvals, substrate
-from oneroof.db import Connection, one, queries, transaction
+from oneroof.connection import Connection
 from oneroof.errors import OneroofError, Refused
+from oneroof.statements import one, queries
+from oneroof.transaction import transaction
 
 INVENTORY = "inventory"
 CHANGELOG = "changelog"

@@ -8,7 +8,9 @@ from typing import Any
 
 from psycopg.rows import class_row
 
-from oneroof.db import Connection, one, queries, transaction
+from oneroof.connection import Connection
+from oneroof.statements import one, queries
+from oneroof.transaction import transaction
 
 
 @dataclass(frozen=True, slots=True)

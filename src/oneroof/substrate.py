@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from oneroof.db import Connection, queries, transaction
+from oneroof.connection import Connection
+from oneroof.statements import queries
+from oneroof.transaction import transaction
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """What a range of pages adds up to, in a source and among the candidates, for the audit (doc 31 §9).
 
 Adding up is work for a processor, so that a longer range is read by two connections, a half of it each; what both have
-found is written by the first alone, in the transaction of its step. Whoever gets no second connection reads all of it.
+found is written by the first alone, in the transaction of its step. Without a second connection the first reads both.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from typing import Any
 from psycopg.rows import TupleRow
 
 from oneroof import reconcile
-from oneroof.aside import Aside
-from oneroof.db import Connection, one, queries
+from oneroof.connection import Connection
+from oneroof.parallel_reader import ParallelReader
 from oneroof.reconcile import Piece
 from oneroof.source import Source
+from oneroof.statements import one, queries
 from oneroof.tail import SLOTS
 from oneroof.walk import SETTINGS
 
@@ -32,7 +33,7 @@ class Sums:
 
     connection: Connection
     source: Source
-    second: Aside | None = None
+    second: ParallelReader | None = None
 
     def add_rows(self, piece: Piece, *, end: int) -> None:
         """Add the rows of a range to their sets of facts; the table is known to end there."""
@@ -55,14 +56,13 @@ class Sums:
     def _read(self, reading: bytes, piece: Piece, end: int) -> list[TupleRow]:
         if self.second is None or min(piece.last, end) - piece.first < LONG * SLOTS:
             return [self._ask(self.connection, reading, piece)]
-        first, last = piece.halves(end)
-        found, rest = self.second.together(
-            lambda: self._ask(self.connection, reading, first),
-            lambda other: self._ask(other, reading, last),
+        return self.second.read(
+            self.connection,
+            lambda connection, half: self._ask(connection, reading, half),
+            piece.halves(end),
             doing=f"auditing {self.source.source_name}",
             settings=SETTINGS,
         )
-        return [found, rest or self._ask(self.connection, reading, last)]
 
     def _ask(self, connection: Connection, reading: bytes, piece: Piece) -> TupleRow:
         row = connection.execute(reading, self._given(**piece.given)).fetchone()

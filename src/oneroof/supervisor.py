@@ -17,10 +17,9 @@ from typing import Literal
 
 from oneroof import handoff, ranges, watch
 from oneroof import source as sources
-from oneroof.aside import Aside
 from oneroof.bell import Call
+from oneroof.connection import Connection, leave
 from oneroof.control import GATE, Control
-from oneroof.db import Connection, leave
 from oneroof.duty import Duty
 from oneroof.errors import HeldElsewhere, Refused, Usage
 from oneroof.executor import Worker
@@ -28,6 +27,7 @@ from oneroof.gates import require_open
 from oneroof.lane import Lane
 from oneroof.lease import Lease
 from oneroof.link import Link
+from oneroof.parallel_reader import ParallelReader
 from oneroof.report import Report
 from oneroof.source import INVENTORY, Source
 from oneroof.workers import backfill_sweep, candidate_scan, full_audit, handoff_intake, handoff_tell, input_gate
@@ -230,7 +230,7 @@ class Supervisor:
             at_once = self.mode != "for ever"
             return CandidateScan(connection, duty.source, held, batch=batch, sweep_interval=interval, at_once=at_once)
         if duty.worker == full_audit.NAME:
-            at_once, second = self.named, Aside(self.dial)
+            at_once, second = self.named, ParallelReader(self.dial)
             return FullAudit(
                 connection, duty.source, held, batch=batch, interval=interval, at_once=at_once, second=second
             )
@@ -246,7 +246,6 @@ class Supervisor:
             sweep_interval=interval,
             at_once=at_once,
             hurried=self.mode == "once",
-            dial=self.dial if at_once else None,
         )
 
     def _told(self, report: Report) -> None:

@@ -18,21 +18,18 @@ ASKING = 1.0
 
 @dataclass(slots=True)
 class Telling:
-    """What an intake knows of it: whether a window is over that was not told, whether the last batch of newest rows was
-    a full one, and whether the walk that is under way has found rows.
-    """
+    """When one source was last asked for windows that have waited too long."""
 
     source: Source
-    is_due: bool = False
-    is_full: bool = False
-    has_found: bool = False
     _asked: float = field(default=float("-inf"), init=False)
 
-    def which(self, *, everything: bool, trying: bool) -> str | None:
-        """The windows to tell, none where nothing is to be told; `trying` means that what failed is tried again."""
-        if not (everything or (self.is_due and self.source.source_kind != INVENTORY)):
+    def which(self, *, everything: bool, is_due: bool, is_reading: bool) -> str | None:
+        """The windows to tell, none where nothing is to be told: `is_due` means that a window is over that was not
+        told, `is_reading` that the next batch may have more of what is in it.
+        """
+        if not (everything or (is_due and self.source.source_kind != INVENTORY)):
             return None
-        if not (self.is_full or self.has_found or trying):
+        if not is_reading:
             return ALL if everything else OVER
         if time.monotonic() < self._asked + ASKING:
             return None

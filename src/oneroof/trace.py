@@ -16,9 +16,11 @@ from psycopg.rows import class_row
 
 from oneroof import source as sources
 from oneroof import tail
-from oneroof.db import Connection, queries, transaction
+from oneroof.connection import Connection
 from oneroof.errors import OneroofError, Wrong
 from oneroof.source import Source
+from oneroof.statements import queries
+from oneroof.transaction import transaction
 
 
 @dataclass(frozen=True, slots=True)

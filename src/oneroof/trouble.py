@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from oneroof import findings
-from oneroof.db import Connection, transaction
+from oneroof.connection import Connection
 from oneroof.duty import Duty
+from oneroof.transaction import transaction
 
 ROLE = "oneroof_worker"
 

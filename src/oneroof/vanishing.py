@@ -8,8 +8,10 @@ from datetime import datetime
 from psycopg.rows import class_row
 
 from oneroof import approvals
-from oneroof.db import Connection, queries, transaction
+from oneroof.connection import Connection
 from oneroof.errors import Refused
+from oneroof.statements import queries
+from oneroof.transaction import transaction
 
 KIND = "vanishing.allow"
 

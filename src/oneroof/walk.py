@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from queue import SimpleQueue
 from typing import Any
 
-import psycopg
 from psycopg import sql
 from psycopg.rows import TupleRow
 
-from oneroof.db import Connection, one, queries, transaction
+from oneroof.connection import Connection
 from oneroof.errors import Wrong
+from oneroof.parallel_reader import read_each
+from oneroof.statements import one, queries
 from oneroof.tail import SLOTS, tid
+from oneroof.transaction import transaction
 
 Progress = Callable[[str, int, int], None]
 Query = str | sql.SQL | sql.Composed
@@ -69,22 +69,15 @@ class Walk:
     ) -> Iterator[TupleRow]:
         """What a statement says of every range of pages that a table has, %(first)s to %(last)s, with progress."""
         pieces = list(self._pieces(table, pages or PAGES))
-        free: SimpleQueue[Connection] = SimpleQueue()
-        for connection in (self.connection, *self.others):
-            free.put(connection)
 
-        def ask(piece: dict[str, Any]) -> list[TupleRow]:
-            connection = free.get()
-            try:
-                return self._ask(connection, query, {**(parameters or {}), **piece})
-            finally:
-                free.put(connection)
+        def ask(connection: Connection, piece: dict[str, Any]) -> list[TupleRow]:
+            return self._ask(connection, query, {**(parameters or {}), **piece})
 
         self.progress(label, 0, len(pieces))
-        with _together(1 + len(self.others), (self.connection, *self.others)) as pool:
-            for number, answer in enumerate([pool(ask, piece) for piece in pieces], start=1):
-                yield from answer()
-                self.progress(label, number, len(pieces))
+        answers = read_each((self.connection, *self.others), ask, pieces)
+        for number, answer in enumerate(answers, start=1):
+            yield from answer
+            self.progress(label, number, len(pieces))
 
     def pages(
         self, query: Query, parameters: dict[str, Any], *, after: Any, most: int, label: str
@@ -103,7 +96,7 @@ class Walk:
         for connection in (self.connection, *self.others):
             self._ask(connection, sql.SQL("SELECT FROM {} LIMIT 0").format(table), {})
         given = {"relation": table.as_string(self.connection)}
-        ((blocks, leaves, *_),) = self.rows(queries("cursor")["ground"], given)
+        ((blocks, leaves, *_),) = self.rows(queries("table_files")["ground"], given)
         pages = max(1, pages // max(1, len(leaves)))
         for block in range(0, blocks, pages):
             yield {"first": tid(block * SLOTS), "last": tid((block + pages) * SLOTS)}
@@ -112,31 +105,6 @@ class Walk:
         if time.monotonic() - self._began > self.longest:
             raise Wrong(f"the proof took longer than {self.longest:,.0f} s, and was given up")
         return connection.execute(query, parameters).fetchall()
-
-
-@contextmanager
-def _together(width: int, connections: Sequence[Connection]) -> Iterator[Callable[..., Callable[[], list[TupleRow]]]]:
-    """Calls that several threads make; a single one makes them when they are asked for. Whatever ends this early calls
-    off what is under way.
-    """
-    if width == 1:
-        yield lambda call, piece: lambda: call(piece)
-        return
-    pool = ThreadPoolExecutor(max_workers=width)
-    try:
-        yield lambda call, piece: _result(pool.submit(call, piece))
-    except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
-        for connection in connections:
-            with suppress(psycopg.Error):
-                connection.cancel_safe(timeout=5)
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _result(future: Future[list[TupleRow]]) -> Callable[[], list[TupleRow]]:
-    return future.result
 
 
 @contextmanager

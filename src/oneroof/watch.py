@@ -14,8 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from oneroof import events, findings, removal
-from oneroof.db import Connection, one, queries, transaction
+from oneroof.connection import Connection
 from oneroof.events import Event
+from oneroof.statements import one, queries
+from oneroof.transaction import transaction
 
 INTERVAL = 5.0
 # How many batches of held events to emit, and of objects to retire, in one look.

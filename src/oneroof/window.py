@@ -10,16 +10,22 @@ from __future__ import annotations
 from typing import Any
 
 from oneroof.columns import EPOCH
-from oneroof.cursor import Cursor, Ground, Horizon
+from oneroof.cursor import Cursor
+from oneroof.table_files import Ground
 from oneroof.tail import FARTHEST, SLOTS, Bounds, tid
 
 At = dict[str, Any]
 
 
-def is_elsewhere(here: Cursor, horizon: Horizon) -> bool:
+def is_elsewhere(here: Cursor) -> bool:
     """Whether F is of another cluster, or so far behind that xids could be mistaken."""
-    far = horizon.next - (here.frontier or horizon.next) > FARTHEST and not (here.window_at or {}).get("full")
-    return far or here.cluster_identity != horizon.identity
+    far = here.next_xid - (here.frontier or here.next_xid) > FARTHEST and not (here.window_at or {}).get("full")
+    return far or here.cluster_identity != here.identity
+
+
+def has_begun(here: Cursor) -> bool:
+    """Whether there is a frontier, or a pass that makes the first one."""
+    return here.frontier is not None or here.window_horizon is not None
 
 
 def begin(here: Cursor, ground: Ground, *, full: bool) -> At:

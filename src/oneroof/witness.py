@@ -18,13 +18,15 @@ from oneroof import __version__, certificate, findings, proof, tail
 from oneroof import source as sources
 from oneroof.certificate import GRAINS, TERMS, Certificate
 from oneroof.columns import is_own
-from oneroof.db import Connection, one, queries, transaction
+from oneroof.connection import Connection
 from oneroof.errors import Wrong
 from oneroof.fingerprint import row_hash
 from oneroof.proof import DERIVATION, INVARIANT, LEDGER, NO_DUPLICATES, NO_OMISSION, Proof, Scope
 from oneroof.recount import CANDIDATES
 from oneroof.source import Source
+from oneroof.statements import one, queries
 from oneroof.tail import TIDS, Bounds
+from oneroof.transaction import transaction
 from oneroof.walk import Progress, Walk, walking
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ import signal
 
 from bed import as_user, command, eventually, spawn
 from liveness import Actor
-from oneroof.db import Connection, one
+from oneroof.connection import Connection
+from oneroof.statements import one
 
 GAP = "cursor_silent_gap:gov_candidate_scan:birth_registry"
 OPEN = "SELECT count(*) FROM system_issues WHERE source_system = 'oneroof' AND status = 'open'"

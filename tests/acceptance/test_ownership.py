@@ -10,9 +10,10 @@ import pytest
 
 from bed import as_user, command, connect
 from oneroof import owners
-from oneroof.db import Connection, one
+from oneroof.connection import Connection
 from oneroof.estate.owners import owners_file
 from oneroof.owner_lines import RESPONSIBILITIES
+from oneroof.statements import one
 
 HEAD = "level,subject,responsibility,owner,valid_from,valid_to\n"
 COLLECTION = "customer_records"

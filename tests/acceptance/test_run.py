@@ -11,7 +11,8 @@ import pytest
 
 from bed import Bed, as_user, command, connect, environment, eventually, spawn
 from oneroof import approvals, gates
-from oneroof.db import Connection, one
+from oneroof.connection import Connection
+from oneroof.statements import one
 
 LEFT = """SELECT count(*) FROM birth_registry AS b
           WHERE NOT EXISTS (SELECT FROM governance_candidate_state AS c

@@ -12,7 +12,8 @@ import pytest
 
 from bed import Bed, as_user, command, connect, eventually, spawn
 from oneroof import approvals, gates, supervisor
-from oneroof.db import Connection, one
+from oneroof.connection import Connection
+from oneroof.statements import one
 from process import Process
 
 SEEN = "SELECT coalesce(sum(events_seen), 0) FROM gov_worker_cursor WHERE worker_name = 'gov_backfill_sweep'"

@@ -12,8 +12,9 @@ import pytest
 
 from bed import SETTINGS, Bed, as_user, command, connect, eventually
 from oneroof import approvals, channels, doctor, gates, migrate, people
-from oneroof.db import Connection, one
+from oneroof.connection import Connection
 from oneroof.errors import OneroofError, Refused, Usage
+from oneroof.statements import one
 
 GATE = "governance.workers_enabled"
 

@@ -15,10 +15,11 @@ import inventory
 from bed import as_user, connect, eventually, set_clock, silent
 from judging import judge
 from oneroof import approvals, findings, lease, proof, reconcile, source, sums, vanishing
-from oneroof.aside import Aside
-from oneroof.db import Connection, one, queries
+from oneroof.connection import Connection
 from oneroof.errors import Refused, Unavailable
+from oneroof.parallel_reader import ParallelReader
 from oneroof.source import Source
+from oneroof.statements import one, queries
 from oneroof.workers import full_audit
 from oneroof.workers.full_audit import FullAudit
 
@@ -869,7 +870,7 @@ def test_two_connections_read_what_one_does(
             raise Unavailable("too many connections")
         return connect(installed_database)
 
-    second = Aside(dial)
+    second = ParallelReader(dial)
 
     def read_by_two() -> dict[str, int]:
         held = inventory.claim(admin, full_audit.NAME)

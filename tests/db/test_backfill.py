@@ -8,8 +8,9 @@ from psycopg.errors import UniqueViolation
 from bed import connect
 from inventory import settle
 from oneroof import batch, lease, source
-from oneroof.db import Connection, one
+from oneroof.connection import Connection
 from oneroof.errors import HeldElsewhere
+from oneroof.statements import one
 from oneroof.workers.backfill_sweep import NAME, BackfillSweep
 
 PARTITIONED = """CREATE TABLE src (k int PRIMARY KEY, t timestamptz) PARTITION BY HASH (k);

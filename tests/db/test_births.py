@@ -7,9 +7,10 @@ import pytest
 import judging
 from bed import as_user, command, connect, silent
 from oneroof import owners, proof, source
-from oneroof.db import Connection, one
+from oneroof.connection import Connection
 from oneroof.errors import Refused
 from oneroof.source import Source
+from oneroof.statements import one
 
 BORN, UNBORN = "dot_tools:DOT-0001", "dot_tools:DOT-0309"
 STATE = """SELECT source_name, source_key, verdict, input_quality_state FROM governance_candidate_state

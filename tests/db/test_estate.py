@@ -12,11 +12,12 @@ from psycopg import sql
 
 from bed import Bed, as_user, connect, eventually
 from oneroof import substrate
-from oneroof.db import Connection, one
+from oneroof.connection import Connection
 from oneroof.errors import HeldElsewhere, OneroofError, Refused, Usage
 from oneroof.estate.build import build, table_names
 from oneroof.estate.logins import LOGINS
 from oneroof.estate.volumes import LIVE_BIRTHS, volumes_of
+from oneroof.statements import one
 
 # doc 31 §3
 DECISIONS = {

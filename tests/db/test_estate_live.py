@@ -8,10 +8,11 @@ from time import monotonic
 import pytest
 
 from bed import connect
-from oneroof.db import Connection, one
+from oneroof.connection import Connection
 from oneroof.errors import Refused, Usage
 from oneroof.estate.build import build
 from oneroof.estate.live import LiveCounts, live
+from oneroof.statements import one
 
 
 def totals(connection: Connection) -> dict[str, int]:

@@ -11,7 +11,8 @@ from psycopg.types.json import Jsonb
 
 from logins import Logins
 from oneroof import findings
-from oneroof.db import Connection, one
+from oneroof.connection import Connection
+from oneroof.statements import one
 
 BORN = "governance.handoff.object_born"
 

@@ -10,8 +10,10 @@ from psycopg import sql
 from bed import connect, eventually
 from logins import Logins
 from oneroof import approvals, events, findings, source
-from oneroof.db import Connection, one, transaction
+from oneroof.connection import Connection
 from oneroof.events import Emitted, Event
+from oneroof.statements import one
+from oneroof.transaction import transaction
 
 BORN = "governance.handoff.object_born"
 WORKER = "oneroof_worker"

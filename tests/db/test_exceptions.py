@@ -10,8 +10,9 @@ import pytest
 
 from bed import as_user, connect, set_clock
 from oneroof import approvals, exceptions
-from oneroof.db import Connection, one
+from oneroof.connection import Connection
 from oneroof.errors import Refused, Usage
+from oneroof.statements import one
 
 SUBJECT = "customer_records"
 

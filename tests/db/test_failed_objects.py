@@ -14,8 +14,9 @@ from bed import as_user, connect, silent
 from inventory import POISON, impatient
 from judging import BIRTHS
 from oneroof import owners, proof, retry, source
-from oneroof.db import Connection, one
+from oneroof.connection import Connection
 from oneroof.proof import Scope
+from oneroof.statements import one
 from oneroof.watch import watch
 
 HEAD = "level,subject,responsibility,owner,valid_from,valid_to\n"

@@ -10,9 +10,11 @@ import pytest
 
 from bed import SETTINGS, connect, eventually, stop_clock
 from oneroof import channels, migrate
-from oneroof.db import Connection, one, transaction
+from oneroof.connection import Connection
 from oneroof.errors import Refused
 from oneroof.findings import clear_finding, count_open, listing, raise_finding
+from oneroof.statements import one
+from oneroof.transaction import transaction
 
 SUBJECT = "gov_handoff_intake:birth_registry#1/2"
 KEY = f"cursor_dlq:{SUBJECT}"

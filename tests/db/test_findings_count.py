@@ -9,9 +9,10 @@ import pytest
 import inventory
 import judging
 from oneroof import facts, lease
-from oneroof.db import Connection, one
+from oneroof.connection import Connection
 from oneroof.errors import OneroofError
 from oneroof.source import Source
+from oneroof.statements import one
 from oneroof.workers import candidate_scan
 from oneroof.workers.candidate_scan import CandidateScan
 

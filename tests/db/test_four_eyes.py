@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from bed import SETTINGS, Bed, as_user, connect
 from oneroof import approvals, gates, migrate, people
-from oneroof.db import Connection, one
+from oneroof.connection import Connection
 from oneroof.errors import OneroofError, Refused
+from oneroof.statements import one
 
 GATE = "governance.workers_enabled"
 

@@ -7,7 +7,8 @@ import pytest
 import judging
 from inventory import settle
 from oneroof import findings, source
-from oneroof.db import Connection, one
+from oneroof.connection import Connection
+from oneroof.statements import one
 
 WINDOWS = "SELECT change_kind, class, changes FROM governance_handoff ORDER BY 1, 2, window_start"
 MARKS = "SELECT class, dirty_reason, changes FROM governance_group_mark WHERE dirty ORDER BY 1"

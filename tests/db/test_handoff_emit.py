@@ -14,8 +14,10 @@ import pytest
 from bed import connect
 from logins import Logins
 from oneroof import events, findings, vocabulary
-from oneroof.db import Connection, one, transaction
+from oneroof.connection import Connection
 from oneroof.errors import Refused
+from oneroof.statements import one
+from oneroof.transaction import transaction
 
 BORN = "governance.handoff.object_born"
 WORKER = "oneroof_worker"

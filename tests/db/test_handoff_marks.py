@@ -9,7 +9,8 @@ from bed import command, connect, eventually, set_clock
 from inventory import claim
 from logins import Logins
 from oneroof import findings, lease, source
-from oneroof.db import Connection, one
+from oneroof.connection import Connection
+from oneroof.statements import one
 from oneroof.watch import watch
 from oneroof.workers import handoff_intake
 

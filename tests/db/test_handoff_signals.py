@@ -12,10 +12,11 @@ from bed import command
 from inventory import impatient, settle
 from logins import Logins
 from oneroof import approvals, findings, source
+from oneroof.connection import Connection
 from oneroof.control import LONGEST, PRESSED, Control
-from oneroof.db import Connection, one
 from oneroof.errors import Usage
 from oneroof.lease import claim, executor_name, release
+from oneroof.statements import one
 from oneroof.watch import watch
 from oneroof.workers import backfill_sweep, handoff_intake
 from telling import again, bear, hand_off, signals, swept

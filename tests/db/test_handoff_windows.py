@@ -9,7 +9,8 @@ import judging
 from bed import command, set_clock
 from logins import Logins
 from oneroof import findings, source
-from oneroof.db import Connection, one
+from oneroof.connection import Connection
+from oneroof.statements import one
 from oneroof.workers import handoff_intake
 from oneroof.workers.handoff_intake import HandoffIntake
 from telling import again, bear, signals, swept

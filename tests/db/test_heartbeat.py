@@ -8,10 +8,11 @@ import judging
 from inventory import settle, until_idle
 from logins import Logins
 from oneroof import source
-from oneroof.db import Connection, one
+from oneroof.connection import Connection
 from oneroof.lease import claim, executor_name, release
+from oneroof.statements import one
+from oneroof.step import Run
 from oneroof.watch import watch
-from oneroof.worker import Run
 from oneroof.workers import handoff_intake
 from oneroof.workers.handoff_intake import HandoffIntake
 

@@ -9,8 +9,9 @@ import inventory
 import judging
 from bed import as_user, connect, set_clock
 from oneroof import owners
-from oneroof.db import Connection, one
+from oneroof.connection import Connection
 from oneroof.source import Source
+from oneroof.statements import one
 
 OWNED = "level,subject,responsibility,owner,valid_from,valid_to\nscope,*,policy,GOV-COUNCIL,,"
 UPDATES = """SELECT pg_stat_get_tuples_updated('governance_candidate_state'::regclass),

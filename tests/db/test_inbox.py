@@ -14,9 +14,11 @@ from bed import as_user, command, connect, eventually
 from liveness import Actor
 from logins import Logins
 from oneroof import channels, doctor, events, inbox
-from oneroof.db import Connection, one, transaction
+from oneroof.connection import Connection
 from oneroof.errors import OneroofError, Refused, Usage
 from oneroof.events import Event
+from oneroof.statements import one
+from oneroof.transaction import transaction
 from oneroof.watch import watch
 
 BORN, RETIRED = "governance.handoff.object_born", "governance.handoff.object_retired"

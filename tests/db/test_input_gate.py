@@ -10,7 +10,8 @@ import inventory
 import judging
 from bed import as_user, connect, set_clock
 from oneroof import approvals, lease, owners, source
-from oneroof.db import Connection, one
+from oneroof.connection import Connection
+from oneroof.statements import one
 from oneroof.workers import candidate_scan
 from oneroof.workers.candidate_scan import CandidateScan
 

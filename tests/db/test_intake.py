@@ -10,9 +10,9 @@ from psycopg import sql
 
 import inventory
 from bed import Bed, connect, eventually
-from oneroof import ahead, lease, source, strip
-from oneroof.db import Connection, one
-from oneroof.worker import Step
+from oneroof import frontier_pass, lease, source
+from oneroof.connection import Connection
+from oneroof.statements import one
 from oneroof.workers import backfill_sweep, handoff_intake
 from oneroof.workers.backfill_sweep import BackfillSweep
 from oneroof.workers.handoff_intake import HandoffIntake
@@ -186,7 +186,8 @@ def test_until_idle_does_not_rest_on_a_window_that_somebody_else_had_opened(
     """
     intake = swept(admin)
     inventory.until_idle(HandoffIntake(admin, intake.source, intake.lease, at_once=True))
-    monkeypatch.setattr(strip, "PAGES", 2)
+    monkeypatch.setattr(frontier_pass, "FEWEST", 2)
+    monkeypatch.setattr(frontier_pass, "MOST", 2)
     half = HandoffIntake(admin, intake.source, intake.lease, sweep_interval=0)
     at = "SELECT coalesce((window_at ->> 'tid')::bigint, 0) FROM gov_worker_cursor WHERE worker_name = %s"
     while one(admin, at, (handoff_intake.NAME,))[0] == 0:
@@ -232,39 +233,31 @@ def test_a_pass_waits_while_nothing_is_written_and_what_is_not_counted_is_found_
     assert one(admin, SEEN, ("birth_registry",)) == (2,)
 
 
-def test_while_there_is_news_the_walk_goes_on_in_its_turn_and_passes_nothing_by(
+def test_while_there_is_news_the_pass_goes_on_and_passes_nothing_by(
     admin: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Pages without anything new are passed in the turn of the newest rows; what is new has a piece of its own."""
-    monkeypatch.setattr(ahead, "BUSY_PAGES", 1)
+    """Between two looks at the newest rows it takes a short range; what it has not passed yet it finds then."""
+    monkeypatch.setattr(frontier_pass, "FEWEST", 1)
+    monkeypatch.setattr(frontier_pass, "MOST", 1)
     intake = swept(admin)
     one_pass(intake)
-    intake.pressed = intake.is_hot = True
-    pieces: list[Step] = []
-    walked = HandoffIntake._piece
-
-    def noted(each: HandoffIntake) -> Step:
-        pieces.append(walked(each))
-        return pieces[-1]
-
-    monkeypatch.setattr(HandoffIntake, "_piece", noted)
-    one_pass(intake)
-    (pages,) = one(admin, "SELECT pg_relation_size('birth_registry') / 8192")
-    assert pages > 10
-    # Held up at the end of the table alone, in each of two windows.
-    assert len(pieces) == 2
-    # A version in place of a dead one, in the first page, and a back-dated row at the end.
     admin.execute("VACUUM birth_registry")
     admin.execute("DELETE FROM birth_registry WHERE ctid <= '(0,3)'::tid")
     admin.execute("VACUUM birth_registry")
+    closed, news = intake.windows_closed, 0
     back_dated = "INSERT INTO birth_registry (collection_name, entity_code, born_at) VALUES ('old', %s, '2020-01-01')"
+    # A version in place of a dead one, in the first page, and a back-dated row at the end.
     for code in ("a", "b", "c", "d"):
         admin.execute(back_dated, (code,))
-    one_pass(intake)
-    assert one(admin, SEEN, ("birth_registry",)) == (4,)
+    while intake.windows_closed < closed + 2:
+        news += 1
+        admin.execute("INSERT INTO birth_registry (collection_name, entity_code) VALUES ('new', %s)", (str(news),))
+        assert not intake.run_once().idle
+    (pages,) = one(admin, "SELECT pg_relation_size('birth_registry') / 8192")
+    assert news > pages > 10
     assert [one(admin, HAVE, (f"old:{code}",)) for code in ("a", "b", "c", "d")] == [(1,)] * 4
-    first = "SELECT count(*) > 0 FROM birth_registry WHERE ctid < '(1,0)'::tid AND collection_name = 'old'"
-    assert one(admin, first) == (True,)
+    one_pass(intake)
+    assert one(admin, SEEN, ("birth_registry",)) == (4 + news,)
 
 
 def test_changes_are_not_taken_for_births(admin: Connection) -> None:
@@ -275,9 +268,9 @@ def test_changes_are_not_taken_for_births(admin: Connection) -> None:
     admin.execute("UPDATE birth_registry SET status = 'changed' WHERE id <= 900")
     one_pass(intake)
     assert one(admin, "SELECT count(*) FROM governance_candidate_state WHERE change_number = 2") == (900,)
-    assert not intake._streak.lasts()
+    assert not intake.frontier.streak.lasts()
     admin.execute(
         "INSERT INTO birth_registry (collection_name, entity_code) SELECT 'b', n FROM generate_series(1, 900) AS n"
     )
     one_pass(intake)
-    assert intake._streak.lasts()
+    assert intake.frontier.streak.lasts()

@@ -6,8 +6,9 @@ import pytest
 
 import judging
 from oneroof import kinds, source
-from oneroof.db import Connection, one
+from oneroof.connection import Connection
 from oneroof.errors import OneroofError
+from oneroof.statements import one
 
 
 def test_a_new_change_log_is_handed_off_by_a_row(admin: Connection) -> None:

@@ -10,10 +10,9 @@ import pytest
 
 from bed import connect, set_clock
 from oneroof import lease
-from oneroof.cursor import Cursor
-from oneroof.db import Connection
+from oneroof.connection import Connection
 from oneroof.errors import HeldElsewhere
-from oneroof.worker import fenced
+from oneroof.fenced_batch import Batch, run_fenced
 
 EXECUTOR = "gov_backfill_sweep:birth_registry"
 WORKING: dict[str, Any] = {"worker": "gov_backfill_sweep", "source": "birth_registry", "doing": "working"}
@@ -35,8 +34,8 @@ def test_a_held_lease_is_refused_until_it_runs_out(pair: tuple[Connection, Conne
     second = lease.claim(two, EXECUTOR, instance="b")
     assert second.owner.startswith("b/")
     with pytest.raises(HeldElsewhere, match="was lost"):
-        fenced(one, first, lambda _: None, **WORKING)
-    assert fenced(two, second, lambda _: 42, **WORKING) == 42
+        run_fenced(one, first, lambda _: None, **WORKING)
+    assert run_fenced(two, second, lambda _: 42, **WORKING) == 42
 
 
 def test_a_zombie_commits_nothing(pair: tuple[Connection, Connection]) -> None:
@@ -46,11 +45,11 @@ def test_a_zombie_commits_nothing(pair: tuple[Connection, Connection]) -> None:
     set_clock(one, "31 seconds")
     second = lease.claim(two, EXECUTOR, instance="same")
 
-    def effect(_: Cursor) -> None:
+    def effect(_: Batch) -> None:
         one.execute("INSERT INTO gov_worker_cursor (worker_name, source_name) VALUES ('zombie', 'zombie')")
 
     with pytest.raises(HeldElsewhere):
-        fenced(one, first, effect, **WORKING)
+        run_fenced(one, first, effect, **WORKING)
     assert lease.release(one, first) is False
     assert one.execute("SELECT count(*) FROM gov_worker_cursor").fetchone() == (0,)
     assert lease.release(two, second) is True
@@ -63,7 +62,7 @@ def test_a_tick_keeps_the_lease(pair: tuple[Connection, Connection]) -> None:
     held = lease.claim(one, EXECUTOR, instance="a")
     set_clock(one, "20 seconds")
     for _ in range(3):
-        fenced(one, held, lambda _: None, **WORKING)
+        run_fenced(one, held, lambda _: None, **WORKING)
     set_clock(one, "40 seconds")
     with pytest.raises(HeldElsewhere):
         lease.claim(two, EXECUTOR, instance="b")
@@ -79,7 +78,7 @@ def test_a_short_lease_is_ticked_before_it_runs_out(pair: tuple[Connection, Conn
     held = lease.claim(first, EXECUTOR, instance="a", ttl=1)
     for at in ("0.3 seconds", "0.7 seconds", "1.2 seconds"):
         set_clock(first, at)
-        fenced(first, held, lambda _: None, **WORKING)
+        run_fenced(first, held, lambda _: None, **WORKING)
     with pytest.raises(HeldElsewhere):
         lease.claim(second, EXECUTOR, instance="b", ttl=1)
 

@@ -11,9 +11,10 @@ import judging
 from bed import as_user, command, connect, silent
 from inventory import POISON
 from oneroof import proof, retry
-from oneroof.db import Connection, one
+from oneroof.connection import Connection
 from oneroof.proof import Scope
 from oneroof.source import Source
+from oneroof.statements import one
 
 STATES = "SELECT state, resolution FROM governance_retry ORDER BY item_id"
 

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 import inventory
-from oneroof import lease, source
-from oneroof.db import Connection, allow_preparing, one
+from oneroof import lease, newest_rows, source
+from oneroof.connection import Connection, allow_preparing
 from oneroof.known import Glance
+from oneroof.statements import one
 from oneroof.workers import handoff_intake
 from oneroof.workers.backfill_sweep import BackfillSweep
 from oneroof.workers.handoff_intake import HandoffIntake
@@ -100,8 +101,8 @@ def test_mutant_that_goes_on_behind_a_batch_that_was_not_kept_loses_it(
     def itself(given: Any) -> Any:
         return given
 
-    monkeypatch.setattr(handoff_intake, "copy", itself)
-    monkeypatch.setattr(Glance, "in_doubt", lambda self, _: self)
+    monkeypatch.setattr(newest_rows, "copy", itself)
+    monkeypatch.setattr(Glance, "in_doubt", lambda self: self)
     assert interrupted(admin, code="40001") != []
 
 

@@ -7,8 +7,10 @@ import pytest
 from bed import command, set_clock
 from logins import Logins
 from oneroof import events, findings
-from oneroof.db import Connection, one, transaction
+from oneroof.connection import Connection
 from oneroof.events import Emitted, Event
+from oneroof.statements import one
+from oneroof.transaction import transaction
 from oneroof.watch import watch
 from telling import bear, hand_off, signals, swept
 

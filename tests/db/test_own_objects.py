@@ -11,7 +11,8 @@ import pytest
 from bed import as_user, command, silent
 from logins import sign_in
 from oneroof import control, own, proof, source
-from oneroof.db import Connection, one
+from oneroof.connection import Connection
+from oneroof.statements import one
 
 OWNERS = "level,subject,responsibility,owner,valid_from,valid_to\nscope,*,policy,GOV-COUNCIL,,\n"
 BOOKS = "SELECT to_jsonb(b) FROM v_governance_books AS b ORDER BY b.source_name"

@@ -15,9 +15,10 @@ from bed import as_user, connect, set_clock
 from inventory import make
 from oneroof import approvals, lease, migrate, moment, owners, people, source
 from oneroof.config import Settings
-from oneroof.db import Connection, one
+from oneroof.connection import Connection
 from oneroof.errors import Refused, Usage
 from oneroof.owners import Imported
+from oneroof.statements import one
 from oneroof.workers.backfill_sweep import NAME, BackfillSweep
 
 HEAD = "level,subject,responsibility,owner,valid_from,valid_to\n"

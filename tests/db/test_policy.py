@@ -10,7 +10,7 @@ import pytest
 
 from bed import as_user, connect
 from oneroof import policy
-from oneroof.db import Connection
+from oneroof.connection import Connection
 from oneroof.errors import Refused, Usage
 
 WORKER = "gov_backfill_sweep"

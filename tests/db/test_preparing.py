@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from bed import connect
-from oneroof.db import PREPARE_AFTER, Connection, allow_preparing, one
+from oneroof.connection import PREPARE_AFTER, Connection, allow_preparing
+from oneroof.statements import one
 
 PREPARED = "SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE 'SELECT 4711%'"
 KEY = b"K"

@@ -7,8 +7,8 @@ import pytest
 
 from bed import connect
 from oneroof import substrate
-from oneroof.db import transaction
 from oneroof.errors import Refused
+from oneroof.transaction import transaction
 
 ROLES = ("owner", "reader", "worker", "operator", "approver", "executor", "console")
 WRITES = "('INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'REFERENCES', 'TRIGGER')"

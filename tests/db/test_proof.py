@@ -13,10 +13,11 @@ import judging
 from bed import connect, plan_nodes, silent
 from inventory import POISON, claim, intake, make, settle, sweep, until_idle
 from oneroof import findings, lease, proof, source, walk, witness
-from oneroof.db import Connection, one, queries
+from oneroof.connection import Connection
 from oneroof.errors import Unavailable
 from oneroof.proof import Proof, Scope
 from oneroof.source import Source
+from oneroof.statements import one, queries
 from oneroof.workers import candidate_scan, input_gate
 from oneroof.workers.candidate_scan import CandidateScan
 from oneroof.workers.input_gate import InputGate

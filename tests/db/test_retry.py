@@ -10,8 +10,10 @@ import pytest
 from bed import connect, stop_clock
 from inventory import settle
 from oneroof import lease, retry, source
-from oneroof.db import Connection, one, transaction
+from oneroof.connection import Connection
 from oneroof.errors import OneroofError, Refused
+from oneroof.statements import one
+from oneroof.transaction import transaction
 from oneroof.watch import watch
 from oneroof.workers import backfill_sweep, handoff_intake
 from oneroof.workers.backfill_sweep import BackfillSweep

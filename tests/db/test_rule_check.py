@@ -14,8 +14,10 @@ import inventory
 import judging
 from bed import Ran, as_user, command, connect
 from oneroof import document, matches, owners, rules, source
-from oneroof.db import Connection, one, transaction
+from oneroof.connection import Connection
 from oneroof.matches import Check, Checked, Count
+from oneroof.statements import one
+from oneroof.transaction import transaction
 
 HEAD = "level,subject,responsibility,owner,valid_from,valid_to\n"
 # What was stored of all that was judged.

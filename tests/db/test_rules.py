@@ -17,7 +17,8 @@ from psycopg.types.json import Jsonb
 
 from bed import Bed, connect
 from oneroof import cases, rules
-from oneroof.db import Connection, one
+from oneroof.connection import Connection
+from oneroof.statements import one
 
 CASES = rules.entries(
     Path(__file__).with_name("default_cases.yaml").read_text(encoding="utf-8"), heading="cases", name="default_cases"

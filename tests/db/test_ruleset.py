@@ -15,8 +15,9 @@ from psycopg.types.json import Jsonb
 
 from bed import SETTINGS, as_user, command, connect, eventually
 from oneroof import approvals, document, migrate, rules, script
-from oneroof.db import Connection, one
+from oneroof.connection import Connection
 from oneroof.errors import Refused, Usage
+from oneroof.statements import one
 
 FINE: dict[str, Any] = {
     "rule_code": "mine",

@@ -16,9 +16,11 @@ import pytest
 import inventory
 from bed import as_user, command, connect, eventually, spawn
 from oneroof import approvals, events, gates, signals
-from oneroof.db import Connection, one, transaction
+from oneroof.connection import Connection
 from oneroof.errors import Usage
 from oneroof.events import Event
+from oneroof.statements import one
+from oneroof.transaction import transaction
 from process import Process
 
 BORN, RETIRED = "governance.handoff.object_born", "governance.handoff.object_retired"

@@ -6,7 +6,7 @@ import pytest
 
 from bed import as_user, command, connect
 from oneroof import doctor, source
-from oneroof.db import Connection
+from oneroof.connection import Connection
 from oneroof.errors import OneroofError, Refused
 
 HOSTILE = '"x""; DROP TABLE birth_registry; --"'

@@ -11,10 +11,11 @@ import judging
 from bed import as_user, command, connect, eventually, silent, spawn
 from logins import sign_in
 from oneroof import control, owners, proof, removal, source
-from oneroof.db import Connection, one
+from oneroof.connection import Connection
 from oneroof.errors import Refused
 from oneroof.proof import Scope
 from oneroof.source import Source
+from oneroof.statements import one
 from oneroof.watch import watch
 from oneroof.workers.handoff_intake import HandoffIntake
 

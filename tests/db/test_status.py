@@ -5,7 +5,8 @@ from __future__ import annotations
 from bed import Bed, as_user, connect
 from liveness import Actor
 from oneroof import policy, status
-from oneroof.db import Connection, one
+from oneroof.connection import Connection
+from oneroof.statements import one
 
 
 def test_the_states_are_told_apart(admin: Connection) -> None:

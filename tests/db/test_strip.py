@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from oneroof import headers, source, strip, tail
-from oneroof.db import Connection, one
+from oneroof.connection import Connection
 from oneroof.source import Source
+from oneroof.statements import one
 from oneroof.strip import Piece, Question
 from oneroof.tail import SLOTS, Bounds
 from oneroof.width import Width
@@ -57,16 +58,14 @@ def test_pieces_are_found_by_few_readings(
 ) -> None:
     """Each row is in one of them, at its ctid; where there are more than wanted the next reading begins there."""
     finding = Question(headers.tid_found(*walked).as_bytes(None), walked[1].parameters())
-    end, pieces, asked = 10_000 * SLOTS, list[Piece](), 0
+    end, pieces = 10_000 * SLOTS, list[Piece]()
     while not pieces or pieces[-1].last < end:
         first = pieces[-1].last if pieces else 0
-        wide = Width(most=end)
-        pieces += strip.find_pieces(admin, finding, first=first, end=end, wide=wide, batch=BATCH, most=most)
-        asked += 1
+        pieces.append(strip.find_piece(admin, finding, first=first, last=end, most=most))
     assert [piece.first for piece in pieces] == [0, *(piece.last for piece in pieces[:-1])]
     # Rows of several partitions may lie at one ctid, and then are in one piece.
-    assert max(piece.rows for piece in pieces) <= BATCH + 2
-    assert readings <= asked <= readings + 2
+    assert max(piece.rows for piece in pieces) <= most + 2
+    assert readings <= len(pieces) <= readings + 2
     rows = [
         row
         for piece in pieces
@@ -79,29 +78,3 @@ def test_pieces_are_found_by_few_readings(
     for piece in pieces:
         inside = [tail.position(tid) for tid in piece.tids.strip("{}").replace('"', "").replace("),(", ") (").split()]
         assert all(piece.first <= place < piece.last for place in inside)
-
-
-@pytest.mark.parametrize("middle", [1, 20, 30, 35, 9_000])
-def test_pieces_that_two_have_found_are_cut_anew(admin: Connection, walked: tuple[Source, Bounds], middle: int) -> None:
-    """Wherever the table is parted between them: each row once, as few pieces as hold a batch, one behind the other."""
-    finding = Question(headers.tid_found(*walked).as_bytes(None), walked[1].parameters())
-    end = 10_000 * SLOTS
-    wide = Width(most=end)
-    whole, left, right = (
-        strip.find_pieces(admin, finding, first=first, end=last, wide=wide, batch=BATCH, most=10_000)
-        for first, last in ((0, end), (0, middle * SLOTS), (middle * SLOTS, end))
-    )
-    pieces = strip.joined([*left, *right], batch=BATCH)
-    assert [piece.first for piece in pieces] == [0, *(piece.last for piece in pieces[:-1])]
-    assert pieces[-1].last == end
-    assert "".join(piece.tids for piece in pieces).replace("}{", ",") == "".join(piece.tids for piece in whole).replace(
-        "}{", ","
-    )
-    assert sum(piece.rows for piece in pieces) == 450
-    # Rows of one ctid, of which there are three in a parted table, stay together.
-    assert max(piece.rows for piece in pieces) <= BATCH + 2
-    assert len(pieces) <= 5
-
-
-def test_halves_in_which_nothing_was_found_are_one_piece() -> None:
-    assert strip.joined([Piece(0, 5, rows=0), Piece(5, 9, rows=0)], batch=BATCH) == [Piece(0, 9, rows=0)]

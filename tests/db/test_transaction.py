@@ -8,8 +8,10 @@ import psycopg
 import pytest
 
 from bed import connect
-from oneroof.db import Connection, one, transaction
+from oneroof.connection import Connection
 from oneroof.errors import Wrong
+from oneroof.statements import one
+from oneroof.transaction import transaction
 
 
 @pytest.fixture

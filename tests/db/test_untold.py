@@ -8,8 +8,9 @@ import pytest
 
 import judging
 from logins import Logins
-from oneroof.db import Connection, one, queries
+from oneroof.connection import Connection
 from oneroof.lease import claim, executor_name, release
+from oneroof.statements import one, queries
 from oneroof.workers import handoff_intake
 from oneroof.workers.handoff_intake import HandoffIntake
 from telling import bear, hand_off, signals, swept

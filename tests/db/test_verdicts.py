@@ -16,8 +16,9 @@ import judging
 from bed import as_user, command, connect, eventually, set_clock
 from inventory import settle
 from oneroof import approvals, document, exceptions, facts, owners, rules
-from oneroof.db import Connection, one
+from oneroof.connection import Connection
 from oneroof.source import Source
+from oneroof.statements import one
 
 HEAD = "level,subject,responsibility,owner,valid_from,valid_to\n"
 VERSIONS = "SELECT candidate_key, xmin::text FROM governance_candidate_state"

@@ -5,18 +5,15 @@ counted once all the same.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from psycopg import sql
 
 import inventory
-from bed import connect, eventually
 from inventory import INTAKE
-from oneroof import ahead, strip, tail, window
-from oneroof.db import Connection, one
-from oneroof.errors import OneroofError, Unavailable
-from oneroof.strip import Piece
+from oneroof import tail, window
+from oneroof.connection import Connection
+from oneroof.statements import one
 from oneroof.workers.handoff_intake import HandoffIntake
 
 ROWS = "INSERT INTO src SELECT n, now() - interval '1 day', 'c' || n FROM generate_series(1, 40) AS n"
@@ -26,8 +23,8 @@ REMEMBERED = "SELECT count(*) FROM governance_open_row"
 
 
 def changed(admin: Connection, *, for_ever: bool = False) -> HandoffIntake:
-    """An intake in front of changes that are all below H: five at a time, of which four batches are found at once. One
-    that runs for ever looks for the newest rows between two pieces.
+    """An intake in front of changes that are all below H, five at a time. One that runs for ever looks for the newest
+    rows between two steps of its pass; of another the pass comes first here.
     """
     tailed = inventory.make(admin)
     # On several pages, so that there are halves of them.
@@ -45,7 +42,10 @@ def walked(admin: Connection, intake: HandoffIntake, *, between: Callable[[], ob
     """What is wrong after a walk, in the middle of which something happens."""
     before, most, is_over = inventory.seen(admin, INTAKE), 0, False
     while not is_over:
-        is_over = intake.run_once().idle or intake.windows_closed > 2
+        if intake.at_once and not intake.windows_closed:
+            intake.frontier.run_once(admin, intake.lease, budget_ms=200)
+        else:
+            is_over = intake.run_once().idle or intake.windows_closed > 2
         most = max(most, one(admin, REMEMBERED)[0])
         if before < inventory.seen(admin, INTAKE) < before + 40:
             between()
@@ -60,7 +60,7 @@ def inherited(admin: Connection) -> list[str]:
     first = changed(admin)
     before = inventory.seen(admin, INTAKE)
     while inventory.seen(admin, INTAKE) == before:
-        first.run_once()
+        first.frontier.run_once(admin, first.lease, budget_ms=200)
     inventory.run_out(admin)
     heir = HandoffIntake(admin, first.source, inventory.claim(admin, INTAKE), batch=5)
     for _ in range(200):
@@ -111,56 +111,3 @@ def test_mutant_walk_that_does_not_look_at_candidates_after_a_rewrite_counts_twi
 ) -> None:
     monkeypatch.setattr(tail, "news", lambda _: sql.SQL("true"))
     assert any("counted" in each for each in rewritten(admin))
-
-
-class Dialled:
-    """A second connection, if it can be had, and how often it was asked for."""
-
-    def __init__(self, dsn: str, *, is_there: bool) -> None:
-        self.dsn, self.is_there, self.times = dsn, is_there, 0
-
-    def __call__(self) -> Connection:
-        self.times += 1
-        if not self.is_there:
-            raise Unavailable("too many connections")
-        return connect(self.dsn)
-
-
-@pytest.mark.parametrize("is_there", [True, False], ids=["second connection", "none to be had"])
-@pytest.mark.parametrize("batches", [1, 4])
-def test_a_long_walk_is_read_by_two_and_applied_once(
-    admin: Connection, installed_database: str, monkeypatch: pytest.MonkeyPatch, *, is_there: bool, batches: int
-) -> None:
-    """Also where the first half has more than one reading may find."""
-    monkeypatch.setattr(ahead, "LONG", 0)
-    monkeypatch.setattr(ahead, "BATCHES", batches)
-    alone, dial = changed(admin), Dialled(installed_database, is_there=is_there)
-    both = HandoffIntake(admin, alone.source, alone.lease, batch=5, at_once=True, dial=dial)
-    assert walked(admin, both) == []
-    assert dial.times > 0 if is_there else dial.times == 1
-
-
-def test_a_failure_of_the_second_reader_is_one_of_the_walk_and_loses_nothing(
-    admin: Connection, installed_database: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is cut off when it begins; the walk says so, and does it again."""
-    monkeypatch.setattr(ahead, "LONG", 0)
-    alone, cut, plain = changed(admin), list[int](), strip.find_pieces
-
-    def find(by: Connection, *given: Any, **how: Any) -> list[Piece]:
-        if by is not admin and not cut:
-            cut.append(by.info.backend_pid)
-            with connect(installed_database) as killer:
-                killer.execute("SELECT pg_terminate_backend(%s, 5000)", (cut[0],))
-        elif by is admin:
-            # Nothing is left for the other, if this one is much faster.
-            eventually(lambda: cut, what="the second reader")
-        return plain(by, *given, **how)
-
-    monkeypatch.setattr(strip, "find_pieces", find)
-    both = HandoffIntake(
-        admin, alone.source, alone.lease, batch=5, at_once=True, dial=lambda: connect(installed_database)
-    )
-    with pytest.raises(OneroofError, match="tailing src"):
-        both.run_once()
-    assert walked(admin, both) == []

@@ -12,8 +12,10 @@ import judging
 from bed import Bed, as_user, command, connect, plan_nodes
 from liveness import WORKER, Actor
 from oneroof import facts, findings, owners, policy, source
-from oneroof.db import Connection, one, queries, transaction
+from oneroof.connection import Connection
 from oneroof.errors import Refused
+from oneroof.statements import one, queries
+from oneroof.transaction import transaction
 from oneroof.watch import Seen, watch
 
 GAP = f"cursor_silent_gap:{WORKER}:birth_registry"

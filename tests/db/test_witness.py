@@ -14,7 +14,7 @@ from bed import Bed, command, connect, silent
 from inventory import make, settle, sweep
 from oneroof import certificate, proof, witness
 from oneroof.certificate import Certificate
-from oneroof.db import Connection
+from oneroof.connection import Connection
 from oneroof.errors import Wrong
 from oneroof.witness import Checked
 

@@ -18,7 +18,8 @@ import pytest
 
 from bed import command, connect, eventually, spawn
 from by_hand import ACCOUNTS, DATABASE, LEASES, LEFT, Server, add_births, number, open_gate, running, server, set_policy
-from oneroof.db import Connection, one
+from oneroof.connection import Connection
+from oneroof.statements import one
 
 pytestmark = pytest.mark.slow
 

@@ -19,9 +19,15 @@ from psycopg import sql
 
 from bed import Bed, connect, eventually
 from oneroof import cursor, lease, memory, source
+from oneroof.connection import Answer, Connection
 from oneroof.cursor import Cursor
-from oneroof.db import Answer, Connection, one
 from oneroof.errors import OneroofError
+from oneroof.forgetting import OpenSet
+from oneroof.known import Glance
+from oneroof.lull import Lull
+from oneroof.newest_rows import NewestRows, _Read
+from oneroof.statements import one
+from oneroof.step import Run
 from oneroof.workers.handoff_intake import NAME, HandoffIntake
 
 pytestmark = pytest.mark.slow
@@ -140,7 +146,7 @@ def mistakes(bed: Bed, orders: int) -> int:
 
 def test_mutant_without_the_frontier_loses_rows(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
     """The fast lane alone misses what is back-dated, missing or late."""
-    monkeypatch.setattr(HandoffIntake, "_due", lambda *_: False)
+    monkeypatch.setattr(Lull, "is_due", lambda *_, **__: False)
     monkeypatch.setattr(Stage, "drain", lambda stage: [stage.intake.run_once() for _ in range(6)])
     assert mistakes(bed, 40) > 0
 
@@ -155,7 +161,7 @@ def test_mutant_without_the_open_set_applies_twice(bed: Bed, monkeypatch: pytest
 
 def test_mutant_that_thinks_nothing_is_remembered_applies_twice(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows beyond the latest remembered xid are not looked up; so it has to be known."""
-    monkeypatch.setattr(HandoffIntake, "_latest_remembered", lambda *_: 0)
+    monkeypatch.setattr(OpenSet, "read", lambda *_: 0)
     assert mistakes(bed, 40) > 0
 
 
@@ -168,5 +174,7 @@ def test_mutant_that_takes_the_newest_xid_for_the_horizon_loses_rows(bed: Bed, m
         return replace(here, horizon=here.next_xid)
 
     monkeypatch.setattr(cursor, "read", newest)
-    monkeypatch.setattr(HandoffIntake, "_newest", lambda *_: None)
+    monkeypatch.setattr(
+        NewestRows, "_read", lambda _, batch, **__: _Read(batch.cursor, Glance(passes_over=False), Run())
+    )
     assert mistakes(bed, 60) > 0

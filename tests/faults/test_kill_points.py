@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
-from unittest.mock import patch
 
 import psycopg
 import pytest
@@ -28,13 +27,14 @@ import inventory
 import judging
 from bed import Bed, connect
 from inventory import INTAKE, POISON, SWEEP
-from oneroof import ahead, beside, db, lease, ranges, worker
-from oneroof.db import Answer, Connection, one
+from oneroof import fenced_batch, lease, ranges
+from oneroof.connection import Connection
 from oneroof.errors import HeldElsewhere
 from oneroof.source import Source
+from oneroof.statements import one
+from oneroof.transaction import Transaction
 from oneroof.workers import candidate_scan
 from oneroof.workers.backfill_sweep import BackfillSweep
-from oneroof.workers.handoff_intake import HandoffIntake
 
 pytestmark = pytest.mark.slow
 
@@ -107,24 +107,6 @@ def waiting(admin: Connection, tailed: Source) -> None:
     admin.execute("UPDATE governance_retry SET next_attempt_at = now()")
 
 
-def changed_on_many_pages(admin: Connection, tailed: Source) -> None:
-    """Two rows to a page, so that a walk has halves."""
-    admin.execute("ALTER TABLE src ADD IF NOT EXISTS filling text DEFAULT repeat('x', 3000)")
-    admin.execute("ALTER TABLE src ALTER filling SET STORAGE PLAIN")
-    changed(admin, tailed)
-
-
-def by_two(connection: Connection, tailed: Source) -> None:
-    """With a second connection, which reads and applies every other piece."""
-    inventory.settle(connection)
-    held = inventory.claim(connection, INTAKE)
-    with patch.object(ahead, "LONG", 0), patch.object(ahead, "FEW", 1), patch.object(beside, "FEW", 1):
-        inventory.until_idle(
-            HandoffIntake(connection, tailed, held, batch=2, at_once=True, dial=lambda: connect(connection.info.dsn))
-        )
-    lease.release(connection, held)
-
-
 def in_ranges(connection: Connection, tailed: Source) -> None:
     inventory.settle(connection)
     held = inventory.claim(connection, SWEEP)
@@ -143,7 +125,6 @@ SCENARIOS = {
     "sweep with poison": Scenario(poisoned, inventory.sweep, SWEEP, seen=5, dead=1),
     "intake in both lanes": Scenario(changed, inventory.intake, INTAKE, seen=7),
     "intake by the frontier alone": Scenario(changed, inventory.intake, INTAKE, seen=7, indexed=False),
-    "intake by two": Scenario(changed_on_many_pages, by_two, INTAKE, seen=7),
     "intake with poison": Scenario(changed_and_poisoned, inventory.intake, INTAKE, seen=3, dead=1),
     "gate and scan": Scenario(taken_in, judge, candidate_scan.NAME, seen=7),
     "retries": Scenario(waiting, inventory.sweep, SWEEP, seen=5, dead=1),
@@ -376,11 +357,12 @@ def test_mutant_that_commits_each_statement_is_found_out(stand: Stand, monkeypat
     """Without the one transaction a kill between the effects and the cursor leaves versions that nobody has counted."""
 
     @contextmanager
-    def loose(connection: Connection, *, first: bytes, **_: object) -> Iterator[Answer]:
-        yield connection.execute(first)
-        db.say_now(connection)
+    def loose(connection: Connection, *, first: bytes, **_: object) -> Iterator[Transaction]:
+        begun = Transaction(connection, connection.execute(first))
+        yield begun
+        begun.flush()
 
-    monkeypatch.setattr(worker, "transaction", loose)
+    monkeypatch.setattr(fenced_batch, "transaction", loose)
     effects = [point for point, word in enumerate(points(stand)) if word.startswith("WITH batch AS MATERIALIZED")]
     # A run that prepares a statement more or less than the first one is killed a word before or after.
     with pytest.raises(AssertionError, match=r"point \d+, after [\s\S]*assert \d == 7"):

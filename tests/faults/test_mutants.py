@@ -18,11 +18,15 @@ from psycopg import sql
 import inventory
 from bed import Bed, connect
 from inventory import INTAKE, SWEEP
-from oneroof import batch, cursor, lease, memory, source, tail
-from oneroof.db import Connection, one
+from oneroof import batch, cursor, lease, memory, source, table_files, tail
+from oneroof.connection import Answer, Connection
+from oneroof.cursor import Cursor
 from oneroof.errors import HeldElsewhere, OneroofError
+from oneroof.lull import Lull
 from oneroof.source import Source
-from oneroof.worker import Step
+from oneroof.statements import one
+from oneroof.step import Step
+from oneroof.table_files import Ground
 from oneroof.workers.backfill_sweep import BackfillSweep
 from oneroof.workers.handoff_intake import HandoffIntake
 
@@ -189,7 +193,7 @@ def without_the_fence(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def without_the_frontier(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(HandoffIntake, "_due", lambda *_: False)
+    monkeypatch.setattr(Lull, "is_due", lambda *_, **__: False)
 
 
 def without_the_open_set(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,22 +202,22 @@ def without_the_open_set(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def without_the_mark_of_the_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    see = cursor.read_ground
+    see = table_files.read_ground
 
-    def same(connection: Connection, tailed: Source) -> cursor.Ground:
+    def same(connection: Connection, tailed: Source) -> Ground:
         return replace(see(connection, tailed), files="the same for ever")
 
-    monkeypatch.setattr(cursor, "read_ground", same)
+    monkeypatch.setattr(table_files, "read_ground", same)
 
 
 def without_the_identity(monkeypatch: pytest.MonkeyPatch) -> None:
-    see = cursor.read_identity
+    read = cursor.read
 
-    def trusting(connection: Connection) -> str:
-        (identity,) = one(connection, "SELECT max(cluster_identity) FROM public.gov_worker_cursor")
-        return identity or see(connection)
+    def trusting(answer: Answer) -> Cursor:
+        here = read(answer)
+        return replace(here, identity=here.cluster_identity or here.identity)
 
-    monkeypatch.setattr(cursor, "read_identity", trusting)
+    monkeypatch.setattr(cursor, "read", trusting)
 
 
 def without_fresh_partitions(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,10 +20,11 @@ import inventory
 from bed import SETTINGS, Bed, connect, copy_pristine, own_bed, silent
 from inventory import INTAKE, SWEEP
 from oneroof import migrate, source, window
-from oneroof.db import Connection, one
+from oneroof.connection import Connection
 from oneroof.embedded.binaries import find_binaries
 from oneroof.embedded.identity import identify
 from oneroof.estate.build import build
+from oneroof.statements import one
 
 pytestmark = pytest.mark.slow
 

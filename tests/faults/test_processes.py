@@ -32,7 +32,8 @@ from by_hand import (
     server,
     set_policy,
 )
-from oneroof.db import Connection, one
+from oneroof.connection import Connection
+from oneroof.statements import one
 from process import Process
 
 pytestmark = pytest.mark.slow

@@ -13,12 +13,12 @@ import pytest
 from bed import connect, eventually
 from by_hand import LEFT, Server, add_births, number, server
 from oneroof import lane
-from oneroof.db import Connection
+from oneroof.connection import Connection
 from oneroof.errors import OneroofError
 from oneroof.lane import FOLLOWING
 from oneroof.report import Report
+from oneroof.step import NOTHING, Step
 from oneroof.supervisor import NAMES, Supervisor
-from oneroof.worker import NOTHING, Step
 from oneroof.workers import candidate_scan, handoff_intake, input_gate
 from oneroof.workers.candidate_scan import CandidateScan
 

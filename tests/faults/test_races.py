@@ -14,9 +14,10 @@ import inventory
 from bed import connect, eventually
 from inventory import INTAKE, POISON, SWEEP
 from oneroof import cursor
-from oneroof.db import Connection, one
+from oneroof.connection import Connection
 from oneroof.retries import Retries
 from oneroof.source import CHANGELOG
+from oneroof.statements import one
 from oneroof.width import Width
 from oneroof.workers.backfill_sweep import BackfillSweep
 from oneroof.workers.handoff_intake import HandoffIntake

@@ -11,8 +11,9 @@ import inventory
 from bed import connect
 from inventory import POISON, SWEEP
 from oneroof import cursor, lease, ranges
-from oneroof.db import Connection, one
+from oneroof.connection import Connection
 from oneroof.source import Source
+from oneroof.statements import one
 from oneroof.supervisor import Supervisor
 from oneroof.workers.backfill_sweep import BackfillSweep
 

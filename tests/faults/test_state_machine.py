@@ -29,9 +29,10 @@ import inventory
 from bed import Bed, connect
 from inventory import INTAKE, POISON, SWEEP
 from oneroof import cursor, source
-from oneroof.db import Connection, one
+from oneroof.connection import Connection
 from oneroof.executor import Worker
 from oneroof.source import Source
+from oneroof.statements import one
 from oneroof.workers.backfill_sweep import BackfillSweep
 from oneroof.workers.handoff_intake import HandoffIntake
 
@@ -203,12 +204,9 @@ class TailMachine(RuleBasedStateMachine):
     @rule(
         name=some.sampled_from([SWEEP, INTAKE, INTAKE]),
         steps=some.integers(min_value=1, max_value=4),
-        mood=some.sampled_from(["calm", "pressed", "hot"]),
     )
-    def step(self, name: str, steps: int, mood: str) -> None:
+    def step(self, name: str, steps: int) -> None:
         worker = self.worker(name)
-        if isinstance(worker, HandoffIntake):
-            worker.pressed, worker.is_hot = mood != "calm", mood == "hot"
         for _ in range(steps):
             worker.run_once()
 
@@ -218,7 +216,8 @@ class TailMachine(RuleBasedStateMachine):
         self.admin.execute("UPDATE governance_retry SET next_attempt_at = now() WHERE state = 'waiting'")
         worker = self.worker(name)
         assert isinstance(worker, BackfillSweep | HandoffIntake)
-        worker._retries.run_once(worker.connection, worker.lease, due=True)
+        retries = worker.retries if isinstance(worker, HandoffIntake) else worker._retries
+        retries.run_once(worker.connection, worker.lease, due=True)
 
     @precondition(lambda self: self.workers)
     @rule(place=PLACE)

@@ -11,14 +11,14 @@ import pytest
 from bed import connect
 from by_hand import Server, server
 from oneroof import lane, lease, watch
-from oneroof.db import Connection
+from oneroof.connection import Connection
 from oneroof.errors import HeldElsewhere
 from oneroof.lane import Lane
 from oneroof.lease import Lease
 from oneroof.report import Report
+from oneroof.step import MOVED, Step
 from oneroof.supervisor import NAMES, Supervisor
 from oneroof.watch import Seen
-from oneroof.worker import MOVED, Step
 from oneroof.workers import backfill_sweep, candidate_scan, handoff_intake, input_gate
 from oneroof.workers.backfill_sweep import BackfillSweep
 from oneroof.workers.handoff_intake import HandoffIntake

@@ -17,13 +17,15 @@ import pytest
 from psycopg import sql
 
 from bed import Bed, connect, eventually
-from oneroof import batch, cursor, handoff, headers, ranges, source, tail
-from oneroof.asking import COMPARING
+from oneroof import batch, handoff, headers, ranges, source, table_files, tail
+from oneroof.batch import COMPARING
 from oneroof.columns import DATED, UNDATED
-from oneroof.db import Connection, one, queries, transaction
+from oneroof.connection import Connection
+from oneroof.fenced_batch import SETTINGS
 from oneroof.source import Source
+from oneroof.statements import one, queries
 from oneroof.tail import SLOTS, Bounds, Range
-from oneroof.worker import SETTINGS
+from oneroof.transaction import transaction
 from oneroof.workers import handoff_intake
 
 BIRTHS = 200_000
@@ -191,7 +193,7 @@ def test_a_measured_batch_is_read_from_the_index(
 def test_cutting_into_ranges_looks_at_a_sample(connection: Connection, births: Source) -> None:
     """So many pages, whatever the length of the table."""
     with as_worker(connection):
-        blocks = cursor.read_ground(connection, births).blocks
+        blocks = table_files.read_ground(connection, births).blocks
     assert blocks > ranges.SAMPLE
     percent = 100.0 * ranges.SAMPLE / blocks
     whole = Range(part=DATED, after=None, upto=None)
@@ -209,7 +211,6 @@ def test_a_piece_of_a_window_reads_its_pages_alone(connection: Connection, birth
     (full,) = one(connection, "SELECT max((ctid::text::point)[1])::int FROM birth_registry")
     statements = {
         "count": headers.tid_count(births, bounds),
-        "unmet": headers.tid_count_unmet(births, bounds),
         "cut": headers.tid_cut(births, bounds),
         "found": headers.tid_found(births, bounds),
         "sweep": tail.rows(births, where=tail.TIDS, limit=False),

@@ -10,7 +10,7 @@ import typer
 from oneroof import approvals
 from oneroof.cli.paper import table
 from oneroof.cli.session import Session
-from oneroof.db import Connection
+from oneroof.connection import Connection
 from oneroof.model import Request
 
 app = typer.Typer(help="What waits for a second person, and what was decided.", no_args_is_help=True)

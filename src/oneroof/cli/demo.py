@@ -17,14 +17,16 @@ from oneroof import doctor as examination
 from oneroof.cli.doctor import show_briefly
 from oneroof.cli.prove import show as show_books
 from oneroof.cli.session import Session
-from oneroof.db import Connection, inspect, one, saying
+from oneroof.connection import Connection, inspect
 from oneroof.errors import HeldElsewhere, Refused
 from oneroof.estate.build import DEFAULT_ROWS, DEFAULT_SEED, build
 from oneroof.estate.live import live
 from oneroof.estate.mark import built
 from oneroof.estate.owners import owners_file
 from oneroof.report import Report
+from oneroof.statements import one
 from oneroof.supervisor import Supervisor, worker_names
+from oneroof.transaction import saying
 from oneroof.witness import Kept
 
 # How fast the estate lives while it is shown, and for how long.

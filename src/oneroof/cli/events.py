@@ -16,7 +16,7 @@ from oneroof import approvals, events, gates, signals
 from oneroof.cli.approvals import requested
 from oneroof.cli.paper import table
 from oneroof.cli.session import ClosedPipe, Session, escaped, stop_on_signal
-from oneroof.db import Connection, inspect
+from oneroof.connection import Connection, inspect
 from oneroof.errors import Unavailable, Usage, printable
 from oneroof.signals import Place, Signal
 

@@ -13,7 +13,7 @@ from oneroof import approvals, cases, matches, rules
 from oneroof.cli.approvals import requested
 from oneroof.cli.paper import table
 from oneroof.cli.session import Session
-from oneroof.db import Connection
+from oneroof.connection import Connection
 from oneroof.errors import OneroofError, Usage
 from oneroof.matches import Check, Oddity
 from oneroof.rules import Rule, Which

@@ -10,7 +10,7 @@ import typer
 
 from oneroof import status
 from oneroof.cli.session import Session, stop_on_signal
-from oneroof.db import inspect
+from oneroof.connection import inspect
 from oneroof.errors import Unavailable, Usage
 from oneroof.report import Report
 from oneroof.supervisor import Mode, Supervisor, worker_names

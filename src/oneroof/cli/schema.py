@@ -9,8 +9,9 @@ import typer
 
 from oneroof import __version__, channels, migrate, people, script
 from oneroof.cli.session import Session
-from oneroof.db import Connection, one
+from oneroof.connection import Connection
 from oneroof.errors import Refused, Unavailable, Usage
+from oneroof.statements import one
 
 PRINT = typer.Option(False, "--print", help="Print the SQL and do nothing; needs no connection.")
 YES = typer.Option(False, "--yes", help="Do not ask.")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from oneroof.cli.progress import Meter
     from oneroof.config import Settings
-    from oneroof.db import Connection
+    from oneroof.connection import Connection
     from oneroof.embedded.server import EmbeddedServer
 
 # What JSON leaves as it is and a terminal would obey.
@@ -81,17 +81,17 @@ class Session:
 
     def connect(self, dsn: str | None = None) -> Connection:
         """A connection that lives as long as the command."""
-        from oneroof import db
+        from oneroof.connection import leave
 
         connection = self.dial(dsn)
-        self._stack.callback(db.leave, connection)
+        self._stack.callback(leave, connection)
         return connection
 
     def dial(self, dsn: str | None = None) -> Connection:
         """A connection that belongs to the caller, for what has a thread of its own."""
-        from oneroof import db
+        from oneroof.connection import connect
 
-        return db.connect(dsn or self.dsn(), settings=self.settings)
+        return connect(dsn or self.dsn(), settings=self.settings)
 
     def log(self) -> Any:
         """What happens in a long run: a line for a person on a terminal, JSON lines for anything else."""
@@ -101,10 +101,11 @@ class Session:
 
     def connect_installed(self) -> Connection:
         """The same, where oneroof is installed and current; otherwise the command that helps."""
-        from oneroof import db, migrate
+        from oneroof import migrate
+        from oneroof.connection import inspect
 
         connection = self.connect()
-        db.inspect(connection)
+        inspect(connection)
         migrate.require_current(connection)
         return connection
 

@@ -10,7 +10,7 @@ from oneroof import findings
 from oneroof import watch as watching
 from oneroof.cli.paper import table
 from oneroof.cli.session import Session, stop_on_signal
-from oneroof.db import Connection
+from oneroof.connection import Connection
 from oneroof.errors import Unavailable, Wrong, printable
 from oneroof.watch import Seen
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from oneroof.db import Connection, one
+from oneroof.connection import Connection
+from oneroof.statements import one
 
 
 def built(connection: Connection) -> tuple[int, int] | None:

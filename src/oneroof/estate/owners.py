@@ -6,9 +6,10 @@ owners for some responsibilities only (doc 31 §6: conflicts; the rest is what a
 
 from __future__ import annotations
 
-from oneroof.db import Connection, transaction
+from oneroof.connection import Connection
 from oneroof.estate.statement import statement
 from oneroof.owner_lines import OwnerLine, write
+from oneroof.transaction import transaction
 
 
 def owners_file(connection: Connection) -> str:

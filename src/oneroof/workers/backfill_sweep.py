@@ -2,13 +2,12 @@
 
 H is fixed at the start; batches go by keyset from the beginning, the rows without a timestamp last (or page by page,
 where no index gives an order); after a crash the sweep goes on from the committed position, and F := H at its end. Rows
-born meanwhile belong to whoever tails from F. A sweep in ranges has a cursor and a lease for each, and one of the whole
-that closes when all of them have.
+born meanwhile belong to the intake, which tails from F. A sweep in ranges has a cursor and a lease for each, and one of
+the whole that closes when all of them have.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -16,20 +15,20 @@ from typing import Any, TypeVar
 from psycopg import errors as pg
 from psycopg import sql
 
-from oneroof import batch, cursor, events, facts, headers, ranges, retries, strip, tail
+from oneroof import batch, cursor, events, facts, keyset, pages, ranges, retries, strip, table_files, tail
 from oneroof.batch import Statements
-from oneroof.columns import DATED, EPOCH, UNDATED
+from oneroof.connection import Connection
 from oneroof.cursor import Cursor
-from oneroof.db import Connection
 from oneroof.errors import OneroofError
+from oneroof.fenced_batch import Batch, run_fenced
+from oneroof.keyset import Portion
 from oneroof.lease import Lease
 from oneroof.retries import Retries
 from oneroof.retry import describe
 from oneroof.source import Source
-from oneroof.strip import Question
-from oneroof.tail import SLOTS, Bounds, Range
+from oneroof.step import MOVED, NOTHING, Run, Step, isolating
+from oneroof.tail import Bounds, Range
 from oneroof.width import Width
-from oneroof.worker import MOVED, NOTHING, Run, Step, fenced, isolating
 
 NAME = "gov_backfill_sweep"
 COMPLETED = "governance.backfill.sweep_completed"
@@ -38,10 +37,11 @@ BATCH = 5_000
 PATIENCE = 3
 # So many known keys of a batch are written apart from it; with more of them the whole batch is an upsert.
 APART = 2
-PAGES = "pages"
 # Where an index has the order, a batch is read by it. In the middle of a table the planner takes the rows behind one
 # end and before the other for a quarter of all, and would read them all for every batch.
 BY_INDEX = {"enable_seqscan": "off"}
+# A sweep that is over looks now and then whether it is wanted again.
+RESTING = Step(seen=0, written=0, idle=True, rest=5.0)
 T = TypeVar("T")
 _ALL = Bounds(frontier=None, horizon=None)
 
@@ -55,8 +55,6 @@ class BackfillSweep:
     lease: Lease
     batch: int = BATCH
     scope: str | None = None
-    # Who has nothing left to sweep looks now and then whether somebody wants it again.
-    calm: float = field(default=5.0, init=False)
     run: Run = field(default_factory=Run, init=False)
     _draft: Run = field(default_factory=Run, init=False)
     _statements: Statements = field(default_factory=Statements, init=False)
@@ -87,7 +85,8 @@ class BackfillSweep:
     def cut(self, shares: int) -> int:
         """Go on in so many ranges; how many there are now, 0 where the sweep is done or cannot be cut."""
 
-        def plan(here: Cursor) -> int:
+        def plan(batch: Batch) -> int:
+            here = batch.cursor
             if here.frontier is not None or "ranges" in here.metadata:
                 return len(ranges.names(self.connection, worker=NAME, source=self.name))
             if here.window_horizon is None:
@@ -95,7 +94,7 @@ class BackfillSweep:
                 here = replace(here, window_horizon=here.horizon)
                 while self._judge():
                     pass
-            blocks = cursor.read_ground(self.connection, self.source).blocks
+            blocks = table_files.read_ground(self.connection, self.source).blocks
             return ranges.cut(self.connection, here, self.source, shares=shares, blocks=blocks)
 
         return self._behind_fence(plan, doing="cutting")
@@ -122,32 +121,55 @@ class BackfillSweep:
         return self._fenced(self._reseed)
 
     def _fenced(self, put: Put) -> Step:
-        step = self._behind_fence(lambda here: self._next(here, put), doing="sweeping")
+        step, self._has_due = self._behind_fence(lambda batch: self._next(batch, put), doing="sweeping")
         self.run = self._draft
         return step
 
-    def _behind_fence(self, batch: Callable[[Cursor], T], *, doing: str) -> T:
+    def _behind_fence(self, piece: Callable[[Batch], T], *, doing: str) -> T:
         who = {"worker": NAME, "source": self.name, "doing": f"{doing} {self.name}"}
         planning = BY_INDEX if self.source.in_index_order else None
-        return fenced(self.connection, self.lease, batch, planning=planning, **who)
+        return run_fenced(self.connection, self.lease, piece, planning=planning, **who)
 
-    def _next(self, here: Cursor, put: Put) -> Step:
-        self._draft = self.run
-        self._has_due = here.has_due
+    def _next(self, batch: Batch, put: Put) -> tuple[Step, bool]:
+        here, self._draft = batch.cursor, self.run
+        return self._portion(batch, here, put), here.has_due
+
+    def _portion(self, batch: Batch, here: Cursor, put: Put) -> Step:
+        """Open the window, close it, or apply the next portion of it."""
         if here.window_horizon is None:
-            return NOTHING if here.frontier is not None else self._open(here)
+            return RESTING if here.frontier is not None else self._open(here)
         if "ranges" in here.metadata:
             return self._close_ranges(here)
         if here.window_at is None and here.phase == "seeding" and self._judge():
             return MOVED
         # Rows that may have been counted before, in another cluster or before a replay, count if they are news; in a
         # replay what is beyond H is news to the intake.
-        moved = here.cluster_identity != cursor.read_identity(self.connection)
+        moved = here.cluster_identity != here.identity
         known = moved or here.phase == "reconciling"
         self._bounds = Bounds(frontier=None, horizon=here.window_horizon) if known and not moved else _ALL
+        portion = self._find(here, known=known)
+        if portion is None:
+            self._close(here)
+            return MOVED
+        written = put(portion.covered, portion.covered.parameters()) if portion.rows else 0
+        self._advance(batch, portion, written=written)
+        if portion.is_last:
+            batch.flush()
+            self._close(here)
+        return Step(seen=portion.rows, written=written, idle=False)
+
+    def _find(self, here: Cursor, *, known: bool) -> Portion | None:
+        """The next portion; None behind the last page."""
+        given = self.connection, self.source, self._statements
         if self.source.in_index_order:
-            return self._keyset(here, put, known=known)
-        return self._walk(here, put, known=known)
+            return keyset.next_portion(*given, here, most=self._width.now, known=known)
+        at, end = pages.place(self.connection, self.source, here)
+        if at["tid"] >= end:
+            return None
+        if at.get("again"):
+            self._bounds = Bounds(frontier=None, horizon=here.window_horizon)
+        found: dict[str, Any] = {"at": at, "end": end, "horizon": here.window_horizon, "known": known}
+        return pages.next_portion(*given, bounds=self._bounds, wide=self._pages, most=self.batch, **found)
 
     def _close_ranges(self, here: Cursor) -> Step:
         if not ranges.are_swept(self.connection, worker=NAME, source=self.name):
@@ -164,11 +186,10 @@ class BackfillSweep:
             events.emit(self.connection, [events.completed(COMPLETED, **who, number=number, seen=here.events_seen)])
 
     def _open(self, here: Cursor) -> Step:
-        horizon = cursor.read_horizon(self.connection, here)
-        ground = cursor.read_ground(self.connection, self.source)
+        ground = table_files.read_ground(self.connection, self.source)
         phase = "seeding" if here.phase is None else "reconciling"
-        metadata = {"leaves": ground.leaves, "source_snapshot_ref": self._snapshot(horizon.xid, ground.blocks)}
-        cursor.open_window(self.connection, here, horizon, phase=phase, metadata=metadata)
+        metadata = {"leaves": ground.leaves, "source_snapshot_ref": self._snapshot(here.horizon, ground.blocks)}
+        cursor.open_window(self.connection, here, phase=phase, metadata=metadata)
         if phase == "seeding":
             facts.sample(self.connection, self.source, blocks=ground.blocks)
         return MOVED
@@ -186,71 +207,6 @@ class BackfillSweep:
         row = self.connection.execute(asking).fetchone() if asking else None
         metrics = {"horizon": str(horizon), "pages": blocks, "newest": row[0] if row else None}
         return cursor.take_snapshot(self.connection, self.source.source_name, "governance.backfill", metrics)
-
-    def _keyset(self, here: Cursor, put: Put, *, known: bool) -> Step:
-        at = here.window_at or {}
-        part = at.get("part", UNDATED if self.source.timestamp_column is None else DATED)
-        upto = at.get("upto")
-        stretch = Range(part=part, after=at.get("after"), upto=upto if part == DATED else None)
-        # Without an upper bound: an old transaction somewhere delays the counting and the proof, never the work.
-        given = {"batch": self._width.now, "below": str((here.window_horizon or 0) % EPOCH)}
-        measure = self._statements.get(
-            "end", stretch.shape, known, compose=lambda: tail.keyset_end(self.source, stretch, counting=not known)
-        )
-        row = self.connection.execute(measure, {**given, **stretch.parameters()}).fetchone()
-        assert row is not None
-        read, counted, last, mark = row
-        written = 0
-        if read:
-            covered = Range(part=part, after=stretch.after, upto=last)
-            written = put(covered, covered.parameters())
-        full, undated_next = read == self._width.now, part == DATED and upto is None
-        at = {"part": part, "after": last, "upto": upto} if full else {"part": UNDATED}
-        marked = part == DATED and mark[0] not in (None, "-infinity")
-        watermark = (mark[0], mark[1] if len(mark) == 2 else json.dumps(mark[1:])) if marked else None
-        self._advance(here, at=at, seen=written if known else counted, written=written, watermark=watermark)
-        if not full and not undated_next:
-            self._close(here)
-        return Step(seen=read, written=written, idle=False)
-
-    def _walk(self, here: Cursor, put: Put, *, known: bool) -> Step:
-        ground = cursor.read_ground(self.connection, self.source)
-        at = here.window_at or {"part": PAGES, "tid": 0, "files": ground.files}
-        if at["files"] != ground.files:
-            at = {"part": PAGES, "tid": 0, "files": ground.files, "again": True}
-        if at.get("again"):
-            self._bounds = Bounds(frontier=None, horizon=here.window_horizon)
-        first, end = at["tid"], ground.blocks * SLOTS
-        if first >= end:
-            self._close(here)
-            return MOVED
-        piece = strip.next_piece(
-            self.connection,
-            self._counting(self._bounds),
-            self._question("cut", self._bounds, headers.tid_cut),
-            first=first,
-            end=end,
-            wide=self._pages,
-            batch=self.batch,
-        )
-        written = 0
-        if piece.rows:
-            written = put(piece, piece.parameters())
-        # Counting every version once needs no more than the headers; what a rewrite shows again counts if it is news.
-        counted = written if known or at.get("again") else self._counted(here, piece)
-        self._advance(here, at={**at, "tid": piece.last}, seen=counted, written=written, watermark=None)
-        return Step(seen=piece.rows, written=written, idle=False)
-
-    def _counted(self, here: Cursor, piece: strip.Piece) -> int:
-        bounds = Bounds(frontier=None, horizon=here.window_horizon)
-        return strip.count(self.connection, self._counting(bounds), first=piece.first, last=piece.last)
-
-    def _counting(self, bounds: Bounds) -> Question:
-        return self._question("count", bounds, headers.tid_count)
-
-    def _question(self, what: str, bounds: Bounds, make: Callable[[Source, Bounds], sql.Composed]) -> Question:
-        statement = self._statements.get(what, bounds.shape, compose=lambda: make(self.source, bounds))
-        return Question(statement, bounds.parameters())
 
     def _rows(self, covered: Range | strip.Piece, *, bare: bool = False) -> sql.Composed:
         if isinstance(covered, Range):
@@ -320,18 +276,18 @@ class BackfillSweep:
 
         return put
 
-    def _advance(
-        self, here: Cursor, *, at: dict[str, Any], seen: int, written: int, watermark: tuple[str, str] | None
-    ) -> None:
+    def _advance(self, batch: Batch, portion: Portion, *, written: int) -> None:
         # How many have which verdict is in the books; the summary has it when the sweep is through.
+        seen = written if portion.counted is None else portion.counted
         self._draft = replace(self._draft, batch_count=self.run.batch_count + 1, rows_seen=self.run.rows_seen + seen)
+        scanned = batch.cursor.events_seen + seen
         summary = {
             **self._draft.summary(),
-            "scanned": here.events_seen + seen,
-            "candidates_relevant": here.events_seen + seen,
+            "scanned": scanned,
+            "candidates_relevant": scanned,
             "failed": self._draft.dlq,
         }
-        cursor.advance(self.connection, here, at=at, seen=seen, written=written, watermark=watermark, summary=summary)
+        batch.advance(at=portion.at, seen=seen, written=written, watermark=portion.watermark, summary=summary)
 
 
 Put = Callable[[Any, dict[str, Any]], int]

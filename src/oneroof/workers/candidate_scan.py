@@ -10,14 +10,15 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field, replace
 
-from oneroof import cursor, events, facts, retry
+from oneroof import events, facts, retry
+from oneroof.connection import Connection
 from oneroof.cursor import Cursor
-from oneroof.db import Connection
 from oneroof.errors import OneroofError
+from oneroof.fenced_batch import Batch, run_fenced
 from oneroof.lease import Lease
 from oneroof.source import Source
+from oneroof.step import MOVED, NOTHING, Run, Step
 from oneroof.width import Width
-from oneroof.worker import MOVED, NOTHING, Run, Step, fenced
 
 NAME = "gov_candidate_scan"
 COMPLETED = ("governance.candidate.scan_completed", "governance.coverage.scan_completed")
@@ -68,14 +69,14 @@ class CandidateScan:
         """
         before = self._horizon, self._counted, self._uncounted
 
-        def anew(here: Cursor) -> tuple[Step, Run]:
+        def anew(batch: Batch) -> tuple[Step, Run]:
             # What an attempt has counted that was not kept is not counted.
             self._horizon, self._counted, self._uncounted, self._is_counting = *before, False
-            return self._batch(here)
+            return self._batch(batch)
 
         doing = f"scanning {self.name}"
         try:
-            step, self.run = fenced(self.connection, self.lease, anew, worker=NAME, source=self.name, doing=doing)
+            step, self.run = run_fenced(self.connection, self.lease, anew, worker=NAME, source=self.name, doing=doing)
         except OneroofError as error:
             self._horizon, self._counted, self._uncounted = None, before[1], 0
             is_slow = self._is_counting and retry.kind_of(error) == retry.SLOW
@@ -85,8 +86,8 @@ class CandidateScan:
             return MOVED
         return step
 
-    def _batch(self, here: Cursor) -> tuple[Step, Run]:
-        moved = 0
+    def _batch(self, batch: Batch) -> tuple[Step, Run]:
+        here, moved = batch.cursor, 0
         if not self._is_due(self._refreshed) and not facts.is_moving_on(self.connection, self.source):
             return self._findings(here), self.run
         if time.monotonic() >= self._throttled:
@@ -103,7 +104,7 @@ class CandidateScan:
         if not (moved or judged or done):
             return (Step(0, 0, idle=False, rest=REST) if self._left else self._findings(here)), self.run
         run = replace(self.run, batch_count=self.run.batch_count + 1, rows_seen=self.run.rows_seen + done)
-        cursor.advance(self.connection, here, at=None, seen=done, written=done, watermark=None, summary=run.summary())
+        batch.advance(at=None, seen=done, written=done, summary=run.summary())
         return Step(seen=done, written=done, idle=False), run
 
     def _first_of(self, *steps: str) -> int:

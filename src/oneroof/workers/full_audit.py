@@ -15,21 +15,23 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from oneroof import batch, cursor, doubt, events, facts, reconcile, reprieve, retries
-from oneroof.aside import Aside
+from oneroof import batch, doubt, events, facts, reconcile, reprieve, retries, table_files
 from oneroof.batch import Statements
 from oneroof.columns import EPOCH
+from oneroof.connection import Connection
 from oneroof.cursor import Cursor
-from oneroof.db import Connection, one, queries, say_now
 from oneroof.errors import OneroofError
+from oneroof.fenced_batch import Batch, run_fenced
 from oneroof.lease import Lease
+from oneroof.parallel_reader import ParallelReader
 from oneroof.reconcile import Done, Piece
 from oneroof.retry import describe
 from oneroof.source import Source
+from oneroof.statements import one, queries
+from oneroof.step import Run, Step, isolating
 from oneroof.sums import Sums
 from oneroof.tail import FARTHEST, SLOTS
 from oneroof.width import Width
-from oneroof.worker import NOTHING, Run, Step, fenced, isolating
 
 NAME = "gov_periodic_full_audit"
 COMPLETED = "governance.coverage.audit_completed"
@@ -46,6 +48,8 @@ VANISH_SHARE = 0.1
 VANISH_LEAST = 100
 # What failed for good goes on as the intake's item, which tries it again.
 INTAKE = "gov_handoff_intake"
+# Where no audit is due the next look can wait.
+RESTING = Step(seen=0, written=0, idle=True, rest=5.0)
 STEPS = (
     "notes",
     "items",
@@ -98,8 +102,7 @@ class FullAudit:
     vanish_share: float = VANISH_SHARE
     vanish_least: int = VANISH_LEAST
     # A second connection, which reads along while an audit is under way.
-    second: Aside | None = None
-    calm: float = field(default=5.0, init=False)
+    second: ParallelReader | None = None
     run: Run = field(default_factory=Run, init=False)
     audits: int = field(default=0, init=False)
     _statements: Statements = field(default_factory=Statements, init=False)
@@ -116,10 +119,10 @@ class FullAudit:
         return isolating(self._pages, lambda: self._fenced(None), self._fenced)
 
     def _fenced(self, poison: OneroofError | None) -> Step:
-        step, self.run, ended = fenced(
+        step, self.run, ended = run_fenced(
             self.connection,
             self.lease,
-            lambda here: self._next(here, poison),
+            lambda batch: self._next(batch, poison),
             worker=NAME,
             source=self.name,
             doing=f"auditing {self.name}",
@@ -129,19 +132,19 @@ class FullAudit:
             self.second.rest()
         return step
 
-    def _next(self, here: Cursor, poison: OneroofError | None) -> tuple[Step, Run, int]:
-        identity = cursor.read_identity(self.connection)
-        row = self._execute("frontier", {"source": self.name, "identity": identity}).fetchone()
+    def _next(self, batch: Batch, poison: OneroofError | None) -> tuple[Step, Run, int]:
+        here = batch.cursor
+        row = self._execute("frontier", {"source": self.name, "identity": here.identity}).fetchone()
         if row is None or row[0] is None or here.next_xid - row[0] > FARTHEST:
-            return NOTHING, self.run, 0
+            return RESTING, self.run, 0
         self._frontier, self._here = row[0], here
         at = here.window_at
         if at is None:
             if here.rested < self.interval and not (self.at_once and self.audits == 0):
-                return NOTHING, self.run, 0
+                return RESTING, self.run, 0
             self._execute("forget", self._given())
             self._execute("uncount", self._given())
-            return self._advance(here, {"step": STEPS[0], "counts": {}}, {})
+            return self._advance(batch, {"step": STEPS[0], "counts": {}}, {})
         self._execute("by_hashing", {})
         done = self._poisoned(at, poison) if poison else self._step(at["step"])(at)
         following, known = (None, {}) if done.at is not None else self._following(at)
@@ -151,20 +154,20 @@ class FullAudit:
             following, known = (None, {}) if done.at is not None else self._following(at)
         counts = dict(Counter(at["counts"]) + Counter(done.counts))
         if done.at is not None:
-            return self._advance(here, {**at, **done.at, "counts": counts}, done.counts)
+            return self._advance(batch, {**at, **done.at, "counts": counts}, done.counts)
         if following:
-            return self._advance(here, {"step": following, "counts": counts, **known}, done.counts)
-        return self._end(here, at, counts, done)
+            return self._advance(batch, {"step": following, "counts": counts, **known}, done.counts)
+        return self._end(batch, at, counts, done)
 
-    def _end(self, here: Cursor, at: dict[str, Any], counts: dict[str, int], done: Done) -> tuple[Step, Run, int]:
+    def _end(self, batch: Batch, at: dict[str, Any], counts: dict[str, int], done: Done) -> tuple[Step, Run, int]:
         """What was found, as a snapshot, and that it is over."""
-        step_done, run, _ = self._advance(here, {**at, "counts": counts}, done.counts)
-        say_now(self.connection)
+        step_done, run, _ = self._advance(batch, {**at, "counts": counts}, done.counts)
+        batch.flush()
         snapshot = self._count("snapshot", frontier=self._frontier)
         self._execute("closed", {"worker": NAME, "source": self.name, "snapshot": snapshot})
         self._execute("signals", {})
         mended = sum(count for what, count in counts.items() if what != "held")
-        told = {"number": int(here.metadata.get("batches") or 0), "seen": run.rows_seen, "repaired": mended}
+        told = {"number": int(batch.cursor.metadata.get("batches") or 0), "seen": run.rows_seen, "repaired": mended}
         events.emit(self.connection, [events.completed(COMPLETED, worker=NAME, source=self.name, **told)])
         return step_done, run, 1
 
@@ -185,7 +188,7 @@ class FullAudit:
                 return "books", {}
         return (None if step == STEPS[-1] else STEPS[STEPS.index(step) + 1]), known
 
-    def _advance(self, here: Cursor, at: dict[str, Any], counts: dict[str, int]) -> tuple[Step, Run, int]:
+    def _advance(self, batch: Batch, at: dict[str, Any], counts: dict[str, int]) -> tuple[Step, Run, int]:
         # What was only seen is not written.
         written = sum(counts.values()) - counts.get("held", 0)
         run = replace(
@@ -195,13 +198,10 @@ class FullAudit:
             dirty_marked=self.run.dirty_marked + written,
         )
         told = {name: at["counts"].get(key, 0) for key, name in COUNTS.items()}
-        cursor.advance(
-            self.connection,
-            here,
+        batch.advance(
             at=at,
             seen=written,
             written=written,
-            watermark=None,
             summary={**run.summary(), **told, "step": at["step"]},
         )
         return Step(seen=written, written=written, idle=False), run, 0
@@ -247,7 +247,7 @@ class FullAudit:
 
     def _rows(self, at: dict[str, Any]) -> Done:
         """Add up what the source has."""
-        ground = cursor.read_ground(self.connection, self.source)
+        ground = table_files.read_ground(self.connection, self.source)
         if at.get("files", ground.files) != ground.files:
             # A rewrite has moved rows to where the walk has been.
             self._execute("forget", self._given())
@@ -279,7 +279,7 @@ class FullAudit:
 
     def _row_buckets(self, at: dict[str, Any]) -> Done:
         """Add up the rows of sets that have drifted by buckets; from the beginning, if a rewrite has moved them."""
-        ground = cursor.read_ground(self.connection, self.source)
+        ground = table_files.read_ground(self.connection, self.source)
         anew = at.get("files") != ground.files
         if anew:
             self._execute("empty", self._given())
@@ -311,7 +311,7 @@ class FullAudit:
 
     def _found(self, at: dict[str, Any]) -> Done:
         """Rows that are not accounted as they are; some at a time, and the same piece again until there are none."""
-        blocks = cursor.read_ground(self.connection, self.source).blocks
+        blocks = table_files.read_ground(self.connection, self.source).blocks
         piece = self._piece(at, blocks, most=self._few_pages(at))
         finding = self._statements.get("found", compose=lambda: reconcile.found(self.source))
         given = self._suspects(at, **piece.given, batch=self.batch)
@@ -360,7 +360,7 @@ class FullAudit:
         """A row that cannot be mended, alone at last, becomes an item of the intake."""
         if at["step"] != "found":
             raise poison
-        piece = self._piece(at, cursor.read_ground(self.connection, self.source).blocks)
+        piece = self._piece(at, table_files.read_ground(self.connection, self.source).blocks)
         who = {"worker": INTAKE, "source": self.name, "cursor": None, "keep": batch.FORGET, **describe(poison)}
         given = self._suspects(at, **piece.given, **who)
         staging = batch.staging(reconcile.bare(self.source)).as_bytes(None)

@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from oneroof import handoff
-from oneroof.db import Connection
+from oneroof.connection import Connection
+from oneroof.fenced_batch import run_fenced
 from oneroof.lease import Lease
 from oneroof.source import Source
-from oneroof.worker import NOTHING, Step, fenced
+from oneroof.step import NOTHING, Step
 from oneroof.workers import handoff_intake
 
 PART = "signals"
@@ -34,10 +35,10 @@ class HandoffTell:
 
     def run_once(self) -> Step:
         """Some of what is untold, in the order in which it was handed off."""
-        told = fenced(
+        told = run_fenced(
             self.connection,
             self.lease,
-            lambda _: handoff.tell_objects(self.connection, self.name, most=self.batch),
+            lambda batch: handoff.tell_objects(batch.connection, self.name, most=self.batch),
             worker=handoff_intake.NAME,
             source=self.name,
             doing=f"telling of {self.name}",

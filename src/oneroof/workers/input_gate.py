@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from oneroof import cursor, facts
-from oneroof.cursor import Cursor
-from oneroof.db import Connection
+from oneroof import facts
+from oneroof.connection import Connection
+from oneroof.fenced_batch import Batch, run_fenced
 from oneroof.lease import Lease
 from oneroof.source import Source
-from oneroof.worker import NOTHING, Run, Step, fenced
+from oneroof.step import NOTHING, Run, Step
 
 NAME = "gov_input_gate"
 BATCH = 5_000
@@ -37,10 +37,12 @@ class InputGate:
     def run_once(self) -> Step:
         """Learn, judge and tell, some at a time."""
         doing = f"looking at the input of {self.name}"
-        step, self.run = fenced(self.connection, self.lease, self._batch, worker=NAME, source=self.name, doing=doing)
+        step, self.run = run_fenced(
+            self.connection, self.lease, self._batch, worker=NAME, source=self.name, doing=doing
+        )
         return step
 
-    def _batch(self, here: Cursor) -> tuple[Step, Run]:
+    def _batch(self, batch: Batch) -> tuple[Step, Run]:
         if not facts.is_waiting(self.connection, self.source):
             return NOTHING, self.run
         learned = facts.learn(self.connection, self.source, most=self.batch)
@@ -49,7 +51,5 @@ class InputGate:
         if not (learned or judged or marked):
             return NOTHING, self.run
         run = replace(self.run, batch_count=self.run.batch_count + 1, rows_seen=self.run.rows_seen + marked)
-        cursor.advance(
-            self.connection, here, at=None, seen=marked, written=marked, watermark=None, summary=run.summary()
-        )
+        batch.advance(at=None, seen=marked, written=marked, summary=run.summary())
         return Step(seen=marked, written=marked, idle=False), run

@@ -2,8 +2,8 @@
 SELECT (SELECT system_identifier::text FROM pg_control_system()) || '/' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)
 
 -- read --
--- With when the oldest open transaction began, if it is asked for.
-SELECT c.*, CASE WHEN {overlap}::text IS NOT NULL THEN public.gov_oldest_transaction({overlap}::text::interval)::timestamp::text END
+-- With the cluster and its timeline; and with when the oldest open transaction began, if it is asked for.
+SELECT c.*, ({identity}), CASE WHEN {overlap}::text IS NOT NULL THEN public.gov_oldest_transaction({overlap}::text::interval)::timestamp::text END
 FROM public.gov_cursor_read({worker}, {source}) AS c
 
 -- open_window --
@@ -40,8 +40,9 @@ SET frontier = window_horizon, passed_at = public.gov_now(), window_horizon = NU
 WHERE worker_name = %(worker)s AND source_name = %(source)s
 
 -- pass_over --
+-- A window in which nothing is new, opened and closed in one.
 UPDATE public.gov_worker_cursor
-SET frontier = greatest(frontier, %(horizon)s::xid8), passed_at = public.gov_now(),
+SET frontier = greatest(frontier, %(horizon)s::xid8), passed_at = public.gov_now(), phase = 'incremental', metadata = metadata || %(metadata)s,
     frontier_at = CASE WHEN frontier < %(horizon)s::xid8 THEN public.gov_now() ELSE frontier_at END
 WHERE worker_name = %(worker)s AND source_name = %(source)s
 
@@ -99,23 +100,3 @@ WHERE worker_name = 'gov_backfill_sweep' AND source_name = %(source)s AND fronti
 UPDATE public.gov_worker_cursor
 SET frontier = NULL, frontier_at = NULL, passed_at = NULL, window_horizon = NULL, window_at = NULL, phase = 'reconciling'
 WHERE worker_name = %(worker)s AND source_name = %(source)s
-
--- ground --
--- The tables that hold the rows, partitions and children: how long the longest is, which they are, where they lie, and
--- how many writes the server has counted.
-WITH RECURSIVE leaf (relid) AS (
-  SELECT %(relation)s::text::regclass::oid
-  UNION SELECT h.inhrelid FROM pg_catalog.pg_inherits AS h JOIN leaf AS l ON h.inhparent = l.relid
-)
-SELECT coalesce(max(pg_relation_size(l.relid) / current_setting('block_size')::bigint), 0) AS blocks,
-       coalesce(array_agg(l.relid::bigint ORDER BY l.relid), '{}') AS leaves,
-       md5(coalesce(string_agg(l.relid || '/' || pg_relation_filenode(l.relid), ',' ORDER BY l.relid), '')) AS files,
-       CASE WHEN current_setting('track_counts')::boolean
-            THEN coalesce(sum(pg_stat_get_tuples_inserted(l.relid) + pg_stat_get_tuples_updated(l.relid)
-                              + pg_stat_get_tuples_deleted(l.relid)), 0)::bigint END AS written
-FROM leaf AS l JOIN pg_catalog.pg_class AS c ON c.oid = l.relid WHERE c.relkind = 'r'
-
--- since --
--- Where the fast lane begins, if nothing better is known: a little behind the latest row.
-SELECT (coalesce(c.last_watermark_ts, c.frontier_at) - %(overlap)s::interval)::timestamp::text
-FROM public.gov_worker_cursor AS c WHERE c.worker_name = %(worker)s AND c.source_name = %(source)s
