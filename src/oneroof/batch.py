@@ -3,7 +3,7 @@
 A first sweep inserts plainly, which is the fastest there is; if a key is already there the caller runs the batch again
 as an upsert, in which a version that was applied before, or that comes back with the same facts, changes nothing
 (promise 2). The first row that resolves to a key represents it (doc 31 §6: duplicates collapse). Statements are
-composed once per shape and kept by whoever runs them.
+composed once per shape and kept by the worker that runs them.
 """
 
 from __future__ import annotations

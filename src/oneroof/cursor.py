@@ -1,6 +1,6 @@
 """Cursors: how far a worker is in a source (doc 39 §39.4), moved in the same transaction as its effects.
 
-The watermark `(last_watermark_ts, last_watermark_id)` is for people and for the fast lane; completeness rests on the
+The watermark `(last_watermark_ts, last_watermark_id)` is for people and for the newest rows; completeness rests on the
 frontier: every source row with an xid below it that will ever be visible has been applied. A window is one pass from
 the frontier to a horizon H fixed at its start; `window_at` is where in it to go on after a crash.
 """

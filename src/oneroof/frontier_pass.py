@@ -124,7 +124,9 @@ class FrontierPass:
             self.has_found = False
         if (piece := passed.piece) is not None:
             self.lull.seconds += passed.seconds
-            self._pages_per_ms = max(1, (piece.last - piece.first) // SLOTS) / max(elapsed_ms, 0.1)
+            # The last range of a table is as short as it is.
+            if passed.ended is None:
+                self._pages_per_ms = max(1, (piece.last - piece.first) // SLOTS) / max(elapsed_ms, 0.1)
         if done is not None and passed.run is not None:
             self.has_found, self.account.run = True, passed.run
             self.open_set.add(done.xids)

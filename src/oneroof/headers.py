@@ -1,7 +1,7 @@
-"""What a walk asks of row headers: how many rows of a window a range of ctids holds, where they end, where they lie.
+"""What a pass asks of row headers: how many rows of a window a range of ctids holds, where they end, where they lie.
 
-Every statement reads the headers of a range, and no more of a row than tells whether the fast lane has met it. It is in
-the order of ctids, whatever the scan does. This module composes SQL and holds no state.
+Every statement reads the headers of a range, and no more of a row than tells whether it was met among the newest rows.
+It is in the order of ctids, whatever the scan does. This module composes SQL and holds no state.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def tid_found(source: Source, bounds: Bounds) -> sql.Composed:
     the scan does, and %(most)s at the most: where there are more, up to the ctid that is answered first.
 
     One row: that ctid, all of theirs, and how many. Rows in several partitions may have one ctid, and are not parted.
-    Rows of a transaction of which the fast lane is known to have met all there is here are not answered.
+    Rows of a transaction are not answered if all of its rows here were met among the newest rows.
     """
     knows = bounds.frontier is not None and memory.is_ordered(source)
     columns = {"ts": named(str(source.timestamp_column)), "key": named(source.key_columns[0]), "own": is_own(source)}

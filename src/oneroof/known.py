@@ -1,4 +1,4 @@
-"""What the fast lane need not look at again."""
+"""What the reader of the newest rows need not look at again (docs/explanation/tail.md)."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 
 from oneroof.columns import EPOCH
 
-# How far behind the latest row the fast lane looks for what commits late; the rest is the frontier's.
+# How far behind the latest row the newest rows are read again, for what commits late; the rest is the frontier's.
 OVERLAP = "5 seconds"
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Transactions whose newest rows the fast lane has all applied: each below an xid, and some others.
+    """Transactions whose newest rows were all applied: each below an xid, and some others.
 
-    A pass that one statement makes sees every row, from its beginning on, of whoever was finished before it; the next
-    pass may leave them out if it begins no earlier. Whatever that overlooks is the frontier's, and the open set holds
-    all the same.
+    A pass that one statement makes sees every row, from its beginning on, of every transaction that was finished before
+    it; the next pass may leave them out if it begins no earlier. Whatever that overlooks is the frontier's, and the
+    open set holds all the same.
     """
 
     below: int = 0
@@ -36,11 +36,12 @@ class Known:
 
 @dataclass(slots=True)
 class Glance:
-    """The fast lane's pass: where it began, where it is, where the next one has to begin, and what it need not look at.
+    """One pass over the newest rows: where it began, where it is, where the next one has to begin, and what it need not
+    look at.
 
     `passes_over` says that a pass which finds nothing may have been over many rows all the same, of oneroof's own.
-    `beyond` is the latest xid that was remembered when the pass began, or that the walk added; `number` what the pass
-    is called in what is remembered of it.
+    `beyond` is the latest xid that was remembered when the pass began, or that the frontier pass added; `number` what
+    the pass is called in what is remembered of it.
     """
 
     passes_over: bool

@@ -1,10 +1,10 @@
 """The open set: row versions at or beyond the frontier that were already applied, so that none is applied twice.
 
-What the walk has applied is remembered row by row (`governance_open_row`), but for what it wrote from an inventory's
-versions below H, which says so itself; what the fast lane has met by transaction
-(`governance_open_span`): a batch in the order of timestamp and key has all that a transaction wrote from its first row
-in there to its last, since whoever sees one row of a transaction sees them all. This module composes SQL over an alias
-`s` and holds no state.
+What the frontier pass has applied is remembered row by row (`governance_open_row`), but for what it wrote from an
+inventory's versions below H, which says so itself; what the newest rows were, by transaction (`governance_open_span`):
+a batch in the order of timestamp and key has all that a transaction wrote from its first row in there to its last,
+since a reader that sees one row of a transaction sees them all. This module composes SQL over an alias `s` and holds no
+state.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def unmet(source: Source) -> sql.Composable:
 
 
 def _unspanned(source: Source) -> sql.Composable:
-    """What the fast lane has met: rows without a timestamp it never does."""
+    """What was met among the newest rows, of which rows without a timestamp never are."""
     if source.timestamp_column is None:
         return sql.SQL("")
     kind = sql.SQL(source.types[source.timestamp_column])

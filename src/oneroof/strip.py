@@ -1,9 +1,9 @@
-"""A walk over a table's pages from the first to the last, in pieces that hold at most a batch (design: the tail).
+"""A pass over a table's pages from the first to the last, in pieces that hold at most a batch (design: the tail).
 
 A piece is a range of ctids, of which the count reads headers alone; one that holds too many rows is cut where a batch
 of them ends, before they are read. Where few rows of many are wanted their ctids are found instead, and the rows are
-then read there. A rewrite of the table (VACUUM FULL, CLUSTER) moves rows to where the walk has been: the mark of its
-files tells, and the walk begins anew.
+then read there. A rewrite of the table (VACUUM FULL, CLUSTER) moves rows to where the pass has been: the mark of its
+files tells, and the pass begins anew.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from oneroof.statements import execute
 from oneroof.tail import SLOTS
 from oneroof.width import Width
 
-# Pages at once where nobody has news: read in less than a tenth of a second, so that the first to come waits no longer.
+# Pages at once: their headers are read in less than a tenth of a second.
 PAGES = 16_384
 
 
@@ -66,7 +66,7 @@ def count(connection: Connection, counting: Question, *, first: int, last: int) 
 def next_piece(
     connection: Connection, counting: Question, cutting: Question, *, first: int, end: int, wide: Width, batch: int
 ) -> Piece:
-    """The next piece of a walk, which holds no more than a batch, or is a single ctid."""
+    """The next piece of a pass, which holds no more than a batch, or is a single ctid."""
     last = min(first + wide.now, end)
     rows = count(connection, counting, first=first, last=last)
     if rows <= batch or last - first <= 1:
@@ -83,7 +83,7 @@ def next_piece(
 
 
 def find_piece(connection: Connection, finding: Question, *, first: int, last: int, most: int) -> Piece:
-    """The next piece of a walk by one reading of headers: up to `last`, or as far as there are `most` rows; or a single
+    """The next piece of a pass by one reading of headers: up to `last`, or as far as there are `most` rows; or a single
     ctid.
     """
     ((cut, tids, rows),) = finding.ask(connection, Piece(first, last, rows=0), most=most)

@@ -1,10 +1,10 @@
 """The lossless tail (design: the tail; docs/explanation/tail.md): which rows of a source are read, and in what pieces.
 
 Every row version carries the xid that wrote it. A window is all versions with F <= xid < H, where every transaction
-below H is finished: whatever its timestamp says, however late it committed, nothing below H can still appear. The
-first window (no F) goes by keyset in the order of (timestamp, key), the rows without a timestamp last; a later one
-goes by ranges of ctids, of which only the row headers are read. The fast lane looks ahead of F for the sake of speed
-and remembers what it saw; completeness never rests on it.
+below H is finished: whatever its timestamp says, however late it committed, nothing below H can still appear. The first
+window (no F) goes by keyset in the order of (timestamp, key), the rows without a timestamp last; a later one goes by
+ranges of ctids, of which only the row headers are read. The newest rows are read ahead of F for the sake of speed and
+remembers what it saw; completeness never rests on it.
 
 This module composes SQL from names that the catalog has confirmed, and holds no state; what of a row is read, `columns`
 says.
@@ -211,8 +211,8 @@ def fast_rows(
 ) -> sql.Composed:
     """The newest rows by their timestamp, from %(since)s or behind a stretch's beginning on, but for those written by
     %(done)s, all of whose rows are applied, and those below the xid %(below)s that lie before the ctid %(passed)s,
-    where the walk has been; of others alone, if what oneroof wrote itself can wait for the frontier, who counts it.
-    What claims to be of the future the frontier finds.
+    where the frontier pass has been; of others alone, if what oneroof wrote itself can wait for the frontier pass,
+    which counts it. What claims to be of the future the frontier finds.
     """
     assert source.timestamp_column is not None
     column = named(source.timestamp_column)

@@ -1,7 +1,7 @@
 """Telling: which windows of a change log or a register to tell at this moment, if any (doc 32 §5, steps 3 and 5).
 
 A window is told when it is over and all of its source that there is was read: the next batch, half of a batch or piece
-of the walk may have more of it. Nothing waits for ever: what has waited too long is told while rows are read.
+of the frontier pass may have more of it. Nothing waits for ever: what has waited too long is told while rows are read.
 """
 
 from __future__ import annotations

@@ -65,8 +65,8 @@ def passed(here: Cursor) -> dict[str, str]:
 
 
 def leaves_all(here: Cursor) -> bool:
-    """Whether the pass that is under way has everything below H, and nobody else any of it: it is a full one, or has
-    begun anew, and rows that it had applied may lie anywhere.
+    """Whether the pass that is under way has everything below H, and the newest rows none of it: it is a full one, or
+    has begun anew, and rows that it had applied may lie anywhere.
     """
     return bool(here.window_at and (here.window_at["full"] or here.window_at.get("again")))
 

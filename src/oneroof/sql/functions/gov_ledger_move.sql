@@ -1,7 +1,5 @@
 -- Keep the books: whatever a statement inserted, changed or deleted moves the counts of its groups, in its own transaction. In one
--- order for everybody, so that two writers in one shard wait for each other and never in a circle; one that waits for another's commit has
--- a shard of its own. A verdict that gives way to
--- another goes into the history, but for the first wait. A group whose members have other facts than before is touched, even if it has
+-- order for everybody, so that two writers in one shard wait for each other and never in a circle. A verdict that gives way to another goes into the history, but for the first wait. A group whose members have other facts than before is touched, even if it has
 -- as many as before: they may have other findings. A plan that was made for a statement of one row is kept for one of thousands,
 -- so that a nested loop is never the right one.
 CREATE OR REPLACE FUNCTION public.gov_ledger_move() RETURNS trigger
@@ -11,7 +9,7 @@ SET enable_nestloop = off
 AS $$
 DECLARE
   at CONSTANT timestamptz := public.gov_now();
-  v_shard CONSTANT bigint := coalesce(nullif(current_setting('oneroof.shard', true), '')::bigint, pg_backend_pid() % 16);
+  v_shard CONSTANT bigint := pg_backend_pid() % 16;
 BEGIN
   IF TG_OP = 'INSERT' THEN
     INSERT INTO public.governance_ledger AS l (source_name, group_key, grain, verdict, undecided_reason, shard, members)

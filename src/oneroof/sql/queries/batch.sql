@@ -111,7 +111,7 @@ INSERT INTO public.governance_open_row (cursor_id, row_xid, key_mark)
 SELECT %(cursor)s, row_xid, key_mark FROM batch WHERE row_xid >= %(keep)s
 
 -- unwritten --
--- What was written from a version below the horizon says so itself, and the walk does not come back to where it lies.
+-- What was written from a version below the horizon says so itself, and the frontier pass does not come back to where it lies.
 INSERT INTO public.governance_open_row (cursor_id, row_xid, key_mark)
 SELECT %(cursor)s, b.row_xid, b.key_mark FROM batch AS b WHERE b.row_xid >= %(keep)s OR b.own
 UNION ALL
