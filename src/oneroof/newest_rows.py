@@ -76,7 +76,8 @@ class NewestRows:
 
     def look_up_to(self, xid: int) -> None:
         """Versions of transactions up to this one may be remembered by the frontier pass."""
-        self._glance.beyond = max(self._glance.beyond or 0, xid)
+        if self._glance.beyond is not None:
+            self._glance.beyond = max(self._glance.beyond, xid)
 
     def _batch(self, connection: Connection, held: Lease, *, poison: OneroofError | None = None) -> Step:
         size, name = 1 if poison else self._width.now, self.source.source_name
@@ -114,6 +115,9 @@ class NewestRows:
         if look.since is None:
             given = {"worker": handoff.WORKER, "source": here.source_name, "overlap": OVERLAP}
             (look.since,) = one(connection, queries("newest_rows")["since"], given)
+        if self.open_set.latest is None:
+            # After a step of which it is not known whether it was kept.
+            look.beyond = None
         look.begin(beyond=self.open_set.read(connection, here))
         done = retries.apply(connection, self.source, self._ask(here, look, size=size, poison=poison), poison=poison)
         if done.read:

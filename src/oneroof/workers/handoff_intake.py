@@ -91,9 +91,8 @@ class HandoffIntake:
         self._look_again(here, has_applied=newest.seen + frontier.seen > 0)
         failed = self.retries.run_once(self.connection, self.lease, due=here.has_due)
         is_idle = newest.idle and frontier.idle and failed.idle
-        told = self._tell(
-            here, is_reading=self.newest.is_full or self.frontier.has_found or not failed.idle, is_idle=is_idle
-        )
+        is_reading = self.newest.is_full or self.frontier.has_found or not failed.idle
+        told = self._tell(here, is_reading=is_reading, is_idle=is_idle)
         if is_idle and not told:
             rest = 0.0 if self.source.is_fast else self.frontier.lull.rest(rested=here.rested)
             return Step(seen=0, written=0, idle=True, rest=rest)
