@@ -37,7 +37,7 @@ FEW_MANY = (20, 200)
 YOUNGEST = "id > (SELECT max(id) - max(id) / 100 FROM public.birth_registry)"
 EVERY_HUNDREDTH = "id % 100 = {}"
 # The last rule of each kind, so that every object has a verdict, and others, taken over and over, as many as wanted.
-RULES = """INSERT INTO public.governance_ruleset_rule
+RULES = """INSERT INTO oneroof.governance_ruleset_rule
 SELECT (jsonb_populate_record(r, jsonb_build_object(
          'rule_code', r.rule_code || '_' || n, 'priority', r.priority + 1000000 * (n - 1)))).*
 FROM (SELECT b.*, b.rule_kind <> 'finding' AND b.priority = max(b.priority) OVER (PARTITION BY b.rule_kind) AS is_last
@@ -162,8 +162,8 @@ def _rules(trial: Trial, ground: Ground) -> float:
     other round.
     """
     ground.admin.execute(
-        "CREATE TABLE public.bench_rules AS SELECT r.* FROM public.governance_ruleset_rule AS r"
-        " WHERE r.ruleset_version = public.gov_ruleset_active()"
+        "CREATE TABLE public.bench_rules AS SELECT r.* FROM oneroof.governance_ruleset_rule AS r"
+        " WHERE r.ruleset_version = oneroof.gov_ruleset_active()"
     )
     ratios = []
     for turn in trial.each_round():
@@ -177,7 +177,7 @@ def _rules(trial: Trial, ground: Ground) -> float:
 def _sweep_with(ground: Ground, number: int) -> float:
     with ground.admin.transaction():
         ground.admin.execute(
-            "DELETE FROM public.governance_ruleset_rule WHERE ruleset_version = public.gov_ruleset_active()"
+            "DELETE FROM oneroof.governance_ruleset_rule WHERE ruleset_version = oneroof.gov_ruleset_active()"
         )
         ground.admin.execute(RULES, {"number": number})
     ground.forget()
@@ -200,7 +200,7 @@ def _policy(ground: Ground, *, few: bool) -> float:
     order = "" if few else "DESC"
     name, members = one(
         ground.admin,
-        "SELECT f.class, count(*) FROM public.governance_fact_set AS f"
+        "SELECT f.class, count(*) FROM oneroof.governance_fact_set AS f"
         f" JOIN {CANDIDATES} AS c ON c.facts_hash = f.facts_hash WHERE c.verdict = 'covered'"
         f" GROUP BY 1 HAVING count(*) > 2000 ORDER BY 2 {order} LIMIT 1",
     )

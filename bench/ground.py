@@ -34,7 +34,7 @@ from oneroof.workers import backfill_sweep
 
 SOURCE = "birth_registry"
 BARE = "public.bench_bare"
-CANDIDATES = "public.governance_candidate_state"
+CANDIDATES = "oneroof.governance_candidate_state"
 # A candidate row as the sweep writes it, without asking anybody for its verdict.
 BARELY = f"""INSERT INTO {BARE}
   (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, class_mark, facts_hash, grain,
@@ -42,7 +42,7 @@ BARELY = f"""INSERT INTO {BARE}
    source_snapshot_ref)
 SELECT candidate_key, %(ruleset)s, group_key, %(scope)s, source_key, source_version, class_mark, facts_hash, grain,
        {{words}}, '1'
-FROM ({{rows}}) AS batch CROSS JOIN (SELECT public.gov_now() AS at) AS m"""
+FROM ({{rows}}) AS batch CROSS JOIN (SELECT oneroof.gov_now() AS at) AS m"""
 # Its words where it has a verdict, and where nobody has judged it.
 JUDGED = "'covered', NULL, 'ready', false, NULL, NULL, m.at, m.at + interval '90 days'"
 PENDING = "'undecided', 'pending', 'pending', true, 'object_born', m.at, NULL, NULL::timestamptz"
@@ -97,7 +97,7 @@ class Ground:
         where = sql.SQL("{0} <> ALL (%(left_out)s::integer[]) AND {0} > %(beyond)s").format(key)
         rows = tail.rows(self.source, where=where, limit=False)
         statement = sql.SQL(BARELY).format(rows=rows, words=sql.SQL(words))
-        (version,) = one(self.admin, "SELECT public.gov_ruleset_active()")
+        (version,) = one(self.admin, "SELECT oneroof.gov_ruleset_active()")
         given = {"scope": SOURCE, "ruleset": version, "left_out": self._left_out, "beyond": beyond}
         began = monotonic()
         with transaction(self.admin, doing="inserting bare rows", settings={"timezone": "UTC"}):
@@ -108,14 +108,14 @@ class Ground:
         """As if no worker had ever run."""
         self._is_complete = False
         self.admin.execute(
-            f"TRUNCATE {CANDIDATES}, public.governance_open_row, public.governance_open_span,"
-            " public.gov_worker_cursor, public.governance_retry,"
-            " public.governance_fact_set, public.governance_class, public.governance_ledger,"
-            " public.governance_verdict_history, public.governance_duplicate, public.governance_class_finding,"
-            " public.governance_object, public.governance_audit_facts, public.governance_audit_bucket,"
-            " public.governance_audit_count, public.governance_handoff, public.governance_group_mark,"
-            " public.governance_register_row, public.governance_event,"
-            " public.governance_untold"
+            f"TRUNCATE {CANDIDATES}, oneroof.governance_open_row, oneroof.governance_open_span,"
+            " oneroof.gov_worker_cursor, oneroof.governance_retry,"
+            " oneroof.governance_fact_set, oneroof.governance_class, oneroof.governance_ledger,"
+            " oneroof.governance_verdict_history, oneroof.governance_duplicate, oneroof.governance_class_finding,"
+            " oneroof.governance_object, oneroof.governance_audit_facts, oneroof.governance_audit_bucket,"
+            " oneroof.governance_audit_count, oneroof.governance_handoff, oneroof.governance_group_mark,"
+            " oneroof.governance_register_row, oneroof.governance_event,"
+            " oneroof.governance_untold"
         )
         self.admin.execute("DELETE FROM public.event_pending WHERE actor_ref = 'oneroof'")
         self.admin.execute("VACUUM public.event_pending")
@@ -159,7 +159,7 @@ class Ground:
         self._is_complete = True
 
     def settle(self) -> None:
-        self.admin.execute(f"VACUUM {CANDIDATES}, public.birth_registry, public.gov_worker_cursor")
+        self.admin.execute(f"VACUUM {CANDIDATES}, public.birth_registry, oneroof.gov_worker_cursor")
         self.admin.execute("CHECKPOINT")
 
     def calm(self) -> None:
@@ -176,7 +176,7 @@ class Ground:
     def _is_swept(self) -> bool:
         (swept,) = one(
             self.admin,
-            """SELECT count(*) > 0 FROM public.gov_worker_cursor
+            """SELECT count(*) > 0 FROM oneroof.gov_worker_cursor
                WHERE worker_name = %s AND source_name = %s AND frontier IS NOT NULL""",
             (backfill_sweep.NAME, SOURCE),
         )

@@ -58,7 +58,7 @@ def run(trial: Trial) -> list[Figure]:
 
 def _activate(ground: Ground) -> None:
     """Two people open the gate and activate the handoff's types."""
-    if one(ground.admin, "SELECT public.gov_gate_is_open(%s::text)", (GATE,))[0]:
+    if one(ground.admin, "SELECT oneroof.gov_gate_is_open(%s::text)", (GATE,))[0]:
         return
     events.register(ground.admin)
     with ground.dial("requester") as asking, ground.dial("approver") as deciding:
@@ -83,6 +83,6 @@ def _bare(ground: Ground, rows: int) -> float:
     ground.admin.execute(f"INSERT INTO public.event_outbox SELECT * FROM {COPY}")
     seconds = monotonic() - began
     ground.admin.execute(f"DELETE FROM public.event_outbox WHERE {OURS}")
-    ground.admin.execute(f"DELETE FROM public.governance_event WHERE event_id IN (SELECT id FROM {COPY})")
-    ground.admin.execute("VACUUM public.event_outbox, public.governance_event")
+    ground.admin.execute(f"DELETE FROM oneroof.governance_event WHERE event_id IN (SELECT id FROM {COPY})")
+    ground.admin.execute("VACUUM public.event_outbox, oneroof.governance_event")
     return seconds

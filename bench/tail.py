@@ -64,7 +64,7 @@ def await_start(ground: Ground) -> None:
     """Until the intake follows every source."""
     _await(
         ground,
-        "SELECT count(*) = (SELECT count(*) FROM public.governance_source) FROM public.gov_worker_cursor"
+        "SELECT count(*) = (SELECT count(*) FROM oneroof.governance_source) FROM oneroof.gov_worker_cursor"
         " WHERE worker_name = 'gov_handoff_intake' AND frontier IS NOT NULL",
     )
 
@@ -75,7 +75,7 @@ def load(
     """Write at a rate; how long each row took into a table, and how many never came. A load begins when all that came
     before it is told: the signals of an earlier one are no part of it.
     """
-    _await(ground, "SELECT NOT EXISTS (SELECT FROM public.governance_untold)", seconds=patience)
+    _await(ground, "SELECT NOT EXISTS (SELECT FROM oneroof.governance_untold)", seconds=patience)
     (last,) = one(ground.admin, "SELECT max(id) FROM public.birth_registry")
     ground.calm()
     forks = multiprocessing.get_context("forkserver")

@@ -227,7 +227,7 @@ def stop_clock(connection: Connection, *, seconds: float) -> None:
 def _replace_clock(connection: Connection, body: str) -> None:
     connection.execute(
         sql.SQL(
-            "CREATE OR REPLACE FUNCTION public.gov_now() RETURNS timestamptz LANGUAGE sql VOLATILE PARALLEL SAFE "
+            "CREATE OR REPLACE FUNCTION oneroof.gov_now() RETURNS timestamptz LANGUAGE sql VOLATILE PARALLEL SAFE "
             "SET search_path = pg_catalog, pg_temp AS {}"
         ).format(sql.Literal(body))
     )

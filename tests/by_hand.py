@@ -42,24 +42,25 @@ _ENTRY = re.compile(r"^\S+ \S+ \S+ \[(?P<pid>\d+)\] user=(?P<user>\S*) (?P<said>
 # Several births may resolve to one key; the first of them stands for all (doc 31 §6).
 KEY = "b.collection_name || ':' || b.entity_code"
 LEFT = f"""SELECT count(*) FROM birth_registry AS b
-           WHERE NOT EXISTS (SELECT FROM governance_candidate_state AS c WHERE c.candidate_key = {KEY})"""
-STRANGERS = f"""SELECT count(*) FROM governance_candidate_state AS c
+           WHERE NOT EXISTS (SELECT FROM oneroof.governance_candidate_state AS c WHERE c.candidate_key = {KEY})"""
+STRANGERS = f"""SELECT count(*) FROM oneroof.governance_candidate_state AS c
                 WHERE c.source_name = 'birth_registry'
                   AND NOT EXISTS (SELECT FROM birth_registry AS b
                                   WHERE b.id::text = c.source_key AND {KEY} = c.candidate_key)"""
 ACCOUNTS = f"""SELECT (SELECT count(*) FROM birth_registry) AS rows,
                       (SELECT count(DISTINCT {KEY}) FROM birth_registry AS b) AS keys,
-                      (SELECT count(*) FROM governance_candidate_state WHERE source_name = 'birth_registry')
+                      (SELECT count(*) FROM oneroof.governance_candidate_state WHERE source_name = 'birth_registry')
                         AS candidates,
-                      (SELECT count(*) FROM governance_candidate_state
+                      (SELECT count(*) FROM oneroof.governance_candidate_state
                        WHERE source_name = 'birth_registry' AND change_number <> 1) AS changed,
                       ({LEFT}) AS without, ({STRANGERS}) AS strangers"""
 LEASES = "SELECT count(*) FROM queue_heartbeat WHERE executor_name LIKE 'gov%' AND lease_owner <> ''"
 # A shard is a source of its own name, `birth_registry#1/2`.
-SEEN = """SELECT coalesce(sum(events_seen), 0)::bigint FROM gov_worker_cursor
+SEEN = """SELECT coalesce(sum(events_seen), 0)::bigint FROM oneroof.gov_worker_cursor
           WHERE worker_name IN ('gov_backfill_sweep', 'gov_handoff_intake')
             AND split_part(source_name, '#', 1) = 'birth_registry'"""
-CLOSED = """SELECT count(*) > 0 AND bool_and(window_horizon IS NULL AND frontier IS NOT NULL) FROM gov_worker_cursor
+CLOSED = """SELECT count(*) > 0 AND bool_and(window_horizon IS NULL AND frontier IS NOT NULL) FROM
+         oneroof.gov_worker_cursor
             WHERE worker_name = 'gov_backfill_sweep' AND split_part(source_name, '#', 1) = 'birth_registry'"""
 
 
@@ -275,7 +276,9 @@ def set_policy(admin: Connection, **columns: str) -> None:
     """Set what every worker has to keep to."""
     for name, value in columns.items():
         admin.execute(
-            sql.SQL("UPDATE governance_worker_policy SET {} = {}").format(sql.Identifier(name), sql.Literal(value))
+            sql.SQL("UPDATE oneroof.governance_worker_policy SET {} = {}").format(
+                sql.Identifier(name), sql.Literal(value)
+            )
         )
 
 

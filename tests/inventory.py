@@ -33,9 +33,10 @@ POISON = base64.b64encode(random.Random(39).randbytes(12_000)).decode()
 # What is wrong, row by row: a committed row that nobody accounts for, or two candidates do, or one of an older version;
 # a candidate of a row that is not there. A row that failed is accounted by its item.
 WRONG = """
-WITH failed AS (SELECT DISTINCT source_key FROM governance_retry
+WITH failed AS (SELECT DISTINCT source_key FROM oneroof.governance_retry
                 WHERE split_part(source_name, '#', 1) = 'src' AND state IN ('waiting', 'dead')),
-     accounted AS (SELECT source_key, count(*) AS times, array_agg(group_key) AS groups FROM governance_candidate_state
+     accounted AS (SELECT source_key, count(*) AS times, array_agg(group_key) AS groups FROM
+     oneroof.governance_candidate_state
                    WHERE source_name = 'src' GROUP BY 1)
 SELECT format('row %%s has %%s candidates, in %%s, and is %%s', s.id, coalesce(a.times, 0), left(a.groups::text, 50),
               left(s.status, 20))
@@ -72,7 +73,7 @@ def make(
         births=kind == source.INVENTORY if births is None else births,
     )
     if is_trusted:
-        admin.execute("UPDATE governance_source SET trusted_at = now() WHERE source_name = 'src'")
+        admin.execute("UPDATE oneroof.governance_source SET trusted_at = now() WHERE source_name = 'src'")
     return added
 
 
@@ -104,7 +105,7 @@ def clear(admin: Connection) -> None:
 def impatient(admin: Connection, *, attempts: int) -> None:
     """So many attempts, one right after the other."""
     admin.execute(
-        "UPDATE governance_worker_policy SET attempts = %s, backoff_first = '1 microsecond',"
+        "UPDATE oneroof.governance_worker_policy SET attempts = %s, backoff_first = '1 microsecond',"
         " backoff_most = '1 microsecond'",
         (attempts,),
     )
@@ -161,7 +162,9 @@ def wrong(admin: Connection, *, fixed: bool = False, gone: bool = False) -> list
 def seen(admin: Connection, worker: str) -> int:
     """The events that a worker has counted, over all ranges."""
     (count,) = one(
-        admin, "SELECT coalesce(sum(events_seen), 0)::int FROM gov_worker_cursor WHERE worker_name = %s", (worker,)
+        admin,
+        "SELECT coalesce(sum(events_seen), 0)::int FROM oneroof.gov_worker_cursor WHERE worker_name = %s",
+        (worker,),
     )
     return int(count)
 
@@ -170,9 +173,9 @@ def stale_open_rows(admin: Connection) -> int:
     """Rows that are remembered although the frontier has passed them."""
     (count,) = one(
         admin,
-        "SELECT count(*) FROM (SELECT cursor_id, row_xid FROM governance_open_row"
-        " UNION ALL SELECT cursor_id, row_xid FROM governance_open_span) AS o"
-        " JOIN gov_worker_cursor AS c USING (cursor_id)"
+        "SELECT count(*) FROM (SELECT cursor_id, row_xid FROM oneroof.governance_open_row"
+        " UNION ALL SELECT cursor_id, row_xid FROM oneroof.governance_open_span) AS o"
+        " JOIN oneroof.gov_worker_cursor AS c USING (cursor_id)"
         " WHERE o.row_xid < c.frontier::text::bigint",
     )
     return int(count)

@@ -20,22 +20,23 @@ BIRTHS = "birth_registry"
 
 # Each candidate judged by itself, from its row as it is now and not from any fact set, against the verdict it has.
 WRONG = """
-WITH known AS MATERIALIZED (SELECT class, facts FROM gov_class_facts() WHERE source_name = 'birth_registry'),
+WITH known AS MATERIALIZED (SELECT class, facts FROM oneroof.gov_class_facts() WHERE source_name = 'birth_registry'),
 each AS MATERIALIZED (
   SELECT c.candidate_key, c.verdict, c.undecided_reason, c.input_quality_state, row_number() OVER () AS ordinal,
-         gov_facts_of('birth_registry'::text, b.collection_name,
+         oneroof.gov_facts_of('birth_registry'::text, b.collection_name,
            CASE WHEN b.governance_role = 'leaf' THEN 'inherited' ELSE 'governed' END,
            jsonb_build_object('collection_name', b.collection_name, 'status', b.status, 'species_code', b.species_code,
              'governance_role', b.governance_role, 'certified', b.certified::text, 'actor_ref', b.actor_ref,
              'source_system', b.source_system), k.facts, o.facts) AS facts
-  FROM governance_candidate_state AS c
+  FROM oneroof.governance_candidate_state AS c
   JOIN birth_registry AS b ON b.id::text = c.source_key
   LEFT JOIN known AS k ON k.class = b.collection_name
-  LEFT JOIN governance_object AS o ON o.candidate_key = c.candidate_key
+  LEFT JOIN oneroof.governance_object AS o ON o.candidate_key = c.candidate_key
   WHERE c.source_name = 'birth_registry')
 SELECT format('%s is %s (%s), input %s; its facts say %s (%s), input %s', e.candidate_key, e.verdict,
               e.undecided_reason, e.input_quality_state, j.verdict, j.undecided_reason, j.input_state)
-FROM gov_rules_evaluate((SELECT array_agg(facts ORDER BY ordinal) FROM each), NULL) AS j JOIN each AS e USING (ordinal)
+FROM oneroof.gov_rules_evaluate((SELECT array_agg(facts ORDER BY ordinal) FROM each), NULL) AS j JOIN each AS e
+  USING (ordinal)
 WHERE (e.verdict, e.undecided_reason, e.input_quality_state)
       IS DISTINCT FROM (j.verdict, j.undecided_reason, j.input_state)
 """
@@ -43,9 +44,9 @@ WHERE (e.verdict, e.undecided_reason, e.input_quality_state)
 MISCOUNTED = """
 SELECT source_name, group_key, grain, verdict, reason, counted, booked
 FROM (SELECT source_name, group_key, grain, verdict, coalesce(undecided_reason, '') AS reason, count(*) AS counted
-      FROM governance_candidate_state GROUP BY 1, 2, 3, 4, 5) AS c
+      FROM oneroof.governance_candidate_state GROUP BY 1, 2, 3, 4, 5) AS c
 FULL JOIN (SELECT source_name, group_key, grain, verdict, undecided_reason AS reason, sum(members) AS booked
-           FROM governance_ledger GROUP BY 1, 2, 3, 4, 5 HAVING sum(members) <> 0) AS l
+           FROM oneroof.governance_ledger GROUP BY 1, 2, 3, 4, 5 HAVING sum(members) <> 0) AS l
   USING (source_name, group_key, grain, verdict, reason)
 WHERE counted IS DISTINCT FROM booked
 """
@@ -81,10 +82,10 @@ def judge(connection: Connection, *tailed: Source, batch: int = 500) -> None:
             else:
                 until_idle(CandidateScan(connection, each, held, batch=batch, at_once=True))
             lease.release(connection, held)
-        if not one(connection, "SELECT EXISTS (SELECT FROM governance_candidate_state WHERE dirty)")[0]:
+        if not one(connection, "SELECT EXISTS (SELECT FROM oneroof.governance_candidate_state WHERE dirty)")[0]:
             return
     left = connection.execute(
-        "SELECT candidate_key, dirty_reason, input_quality_state FROM governance_candidate_state WHERE dirty"
+        "SELECT candidate_key, dirty_reason, input_quality_state FROM oneroof.governance_candidate_state WHERE dirty"
     )
     raise AssertionError(f"ten rounds, and something is dirty: {left.fetchmany(3)}")
 
@@ -102,4 +103,4 @@ def check(connection: Connection) -> None:
     wrong = [each for (each,) in connection.execute(WRONG).fetchall()]
     assert wrong == [], f"{len(wrong)}: {wrong[:5]}"
     assert connection.execute(MISCOUNTED).fetchall() == []
-    assert one(connection, "SELECT count(*) FROM governance_candidate_state WHERE dirty") == (0,)
+    assert one(connection, "SELECT count(*) FROM oneroof.governance_candidate_state WHERE dirty") == (0,)

@@ -35,8 +35,8 @@ class Actor:
         values = sql.SQL(", ").join(map(sql.Literal, given.values()))
         self.admin.execute(
             sql.SQL(
-                "INSERT INTO gov_worker_cursor (worker_name, source_name, frontier_at, updated_at, {})"
-                " VALUES (%s, %s, gov_now(), gov_now(), {})"
+                "INSERT INTO oneroof.gov_worker_cursor (worker_name, source_name, frontier_at, updated_at, {})"
+                " VALUES (%s, %s, oneroof.gov_now(), oneroof.gov_now(), {})"
             ).format(names, values),
             (self.worker, self.source),
         )
@@ -46,19 +46,19 @@ class Actor:
 
     def claim(self) -> bool:
         row = self.admin.execute(
-            "SELECT gov_lease_claim(%s::text, %s::text, interval '30 seconds')", (self.executor, self.owner)
+            "SELECT oneroof.gov_lease_claim(%s::text, %s::text, interval '30 seconds')", (self.executor, self.owner)
         ).fetchone()
         return row == (True,)
 
     def tick(self) -> None:
         self.admin.execute(
-            "SELECT gov_lease_hold(%s::text, %s::text, 'ok'::text, '0'::interval)", (self.executor, self.owner)
+            "SELECT oneroof.gov_lease_hold(%s::text, %s::text, 'ok'::text, '0'::interval)", (self.executor, self.owner)
         )
 
-    def work(self, statement: str = "last_run_at = gov_now()") -> None:
+    def work(self, statement: str = "last_run_at = oneroof.gov_now()") -> None:
         """Change its cursor, as a batch does."""
         self.admin.execute(
-            f"UPDATE gov_worker_cursor SET {statement} WHERE worker_name = %s AND source_name = %s",
+            f"UPDATE oneroof.gov_worker_cursor SET {statement} WHERE worker_name = %s AND source_name = %s",
             (self.worker, self.source),
         )
 

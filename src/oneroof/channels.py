@@ -78,7 +78,7 @@ def export(connection: Connection, path: Path) -> int:
 def _lines(connection: Connection) -> Iterator[str]:
     selects = {
         **{name: sql.SQL(query) for name, query in queries("channels").items()},
-        **{name: sql.SQL("SELECT * FROM public.{}").format(sql.Identifier(name)) for name in OURS},
+        **{name: sql.SQL("SELECT * FROM oneroof.{}").format(sql.Identifier(name)) for name in OURS},
     }
     with transaction(connection, doing="exporting our rows", read_only=True):
         for name, select in selects.items():

@@ -73,7 +73,7 @@ def key_mark(source: Source) -> sql.Composable:
     """The key as the open set keeps it: itself, unless it could be too long for an index."""
     if all(source.types[name] in SHORT for name in source.key_columns):
         return key_text(source)
-    return sql.SQL("public.gov_key_mark({})").format(key_text(source))
+    return sql.SQL("oneroof.gov_key_mark({})").format(key_text(source))
 
 
 def is_own(source: Source) -> sql.Composable:

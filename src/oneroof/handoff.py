@@ -100,7 +100,7 @@ def _handed(source: Source) -> sql.Composed:
         **_words(source),
         # A change log has nothing but births; a register is told when it is seen, whatever it says of itself.
         born=sql.SQL("d.change_number = 1" if is_register else "true"),
-        moment=sql.SQL("(SELECT public.gov_now())" if is_register else "w.at"),
+        moment=sql.SQL("(SELECT oneroof.gov_now())" if is_register else "w.at"),
         changed=sql.SQL(changed),
         timely=sql.SQL(queries("handoff")["timely"] if is_register else "true"),
         type=sql.SQL("timestamptz" if dated is None else source.types[dated]),

@@ -38,7 +38,7 @@ def unseen(source: Source) -> sql.Composable:
     %(beyond)s nothing is remembered.
     """
     return sql.SQL(
-        """({xid} > %(beyond)s OR ({spanned}(SELECT true FROM public.governance_open_row AS o
+        """({xid} > %(beyond)s OR ({spanned}(SELECT true FROM oneroof.governance_open_row AS o
   WHERE o.cursor_id = %(cursor)s AND o.row_xid = {xid} AND o.key_mark = {mark}) IS NULL))"""
     ).format(mark=key_mark(source), xid=row_xid("s"), spanned=_unspanned(source))
 
@@ -48,7 +48,7 @@ def unmet(source: Source) -> sql.Composable:
     assert source.timestamp_column is not None
     kind, key = (sql.SQL(source.types[name]) for name in (source.timestamp_column, source.key_columns[0]))
     return sql.SQL(
-        """g.dated < g.rows OR (SELECT true FROM public.governance_open_span AS o
+        """g.dated < g.rows OR (SELECT true FROM oneroof.governance_open_span AS o
   WHERE o.cursor_id = %(cursor)s AND o.row_xid = {xid} AND (o.with_own OR NOT g.own)
     AND CASE WHEN o.ordered_by = {order}
     THEN g.first_ts >= o.first_ts::{kind} AND (g.first_ts > o.first_ts::{kind} OR g.first_key >= o.first_key::{key})
@@ -71,7 +71,7 @@ def _unspanned(source: Source) -> sql.Composable:
         )
     )
     return sql.SQL(
-        """(SELECT true FROM public.governance_open_span AS o WHERE o.cursor_id = %(cursor)s AND o.row_xid = {xid}
+        """(SELECT true FROM oneroof.governance_open_span AS o WHERE o.cursor_id = %(cursor)s AND o.row_xid = {xid}
   AND CASE WHEN o.ordered_by = {order} THEN {here} >= {first} AND {here} <= {last} END AND (o.with_own OR NOT {own})
   LIMIT 1) IS NULL AND """
     ).format(xid=row_xid("s"), order=sql.Literal(order(source)), here=here, first=first, last=last, own=is_own(source))

@@ -32,6 +32,6 @@ OBJECTS = (
 def register(connection: Connection) -> list[Source]:
     """Tail all of them; they are born where they are written, and nobody but ours writes them."""
     return [
-        sources.add(connection, f"public.{each.table}", key=[each.key], facts=each.facts, births=True)
+        sources.add(connection, f"oneroof.{each.table}", key=[each.key], facts=each.facts, births=True)
         for each in OBJECTS
     ]

@@ -190,7 +190,7 @@ def _look_closer(
     """Find out where the two sides differ, and explain each key there."""
     there, living = sides(walk, source)
     stood_for = Buckets()
-    notes = sql.SQL("SELECT {} AS h FROM public.governance_duplicate AS d WHERE d.source_name = %(source)s AND {}")
+    notes = sql.SQL("SELECT {} AS h FROM oneroof.governance_duplicate AS d WHERE d.source_name = %(source)s AND {}")
     for part in walk.rows(_in_buckets(notes.format(kept_hash("d"), _IS_HELD)), {"source": source.source_name}):
         stood_for.add(*part)
     differing = there.differing(living.plus(stood_for))
@@ -211,7 +211,7 @@ def sides(walk: Walk, source: Source, *, facts: bool = False) -> tuple[Buckets, 
     )
     if facts:
         rows += sql.SQL(
-            """ AND NOT EXISTS (SELECT FROM public.governance_duplicate AS d
+            """ AND NOT EXISTS (SELECT FROM oneroof.governance_duplicate AS d
                 WHERE d.source_name = %(source)s AND d.source_key = {})"""
         ).format(key_text(source))
     living = sql.SQL(queries("proof")["living"]).format(hash=kept_hash("c", facts=facts))

@@ -32,7 +32,7 @@ WRONG = ("missing", "drifted", "reborn", "duplicates", "noted")
 # Whether the row of a candidate is known to be gone, and nobody has seen it since.
 _BURIED = sql.SQL(
     """(coalesce(o.facts @> '{"state": {"gone": true}}' OR o.facts @> '{"state": {"vanished": true}}', false)
-  AND NOT (c.dirty AND coalesce(c.dirty_reason, '') = ANY (public.gov_applied_reasons())))"""
+  AND NOT (c.dirty AND coalesce(c.dirty_reason, '') = ANY (oneroof.gov_applied_reasons())))"""
 )
 
 

@@ -16,7 +16,7 @@ from oneroof.fingerprint import NOTHING, Sum, kept_hash
 from oneroof.statements import queries
 from oneroof.walk import Walk
 
-CANDIDATES = sql.Identifier("public", "governance_candidate_state")
+CANDIDATES = sql.Identifier("oneroof", "governance_candidate_state")
 OBJECTS = 20_000
 Book = tuple[str, str, str, str]
 

@@ -18,7 +18,7 @@ from importlib.resources.abc import Traversable
 from oneroof import __version__, substrate
 from oneroof.config import Settings
 
-LEDGER = "public.governance_migration"
+LEDGER = "oneroof.governance_migration"
 _FILE = re.compile(r"^(?P<number>\d{4})_(?P<name>[a-z0-9_]+)\.up\.sql$")
 
 
@@ -123,7 +123,7 @@ def install_steps(pending: Iterable[Migration]) -> list[Step]:
         Step(
             "record",
             "SET LOCAL ROLE oneroof_owner;\n"
-            "INSERT INTO public.governance_schema (version, content_sha256)\n"
+            "INSERT INTO oneroof.governance_schema (version, content_sha256)\n"
             f"VALUES ('{__version__}', '{content_sha256()}')\n"
             "ON CONFLICT (only_row) DO UPDATE SET version = excluded.version,\n"
             "  content_sha256 = excluded.content_sha256, applied_at = now();\n"
@@ -171,7 +171,7 @@ def _rules() -> str:
 
     entries = [entry.values for entry in document.read(_shipped("rules"), heading="rules")]
     literal = json.dumps(entries, ensure_ascii=True).replace("'", "''")
-    return f"SELECT public.gov_rules_plant('{literal}'::jsonb);\n"
+    return f"SELECT oneroof.gov_rules_plant('{literal}'::jsonb);\n"
 
 
 def _events() -> str:
@@ -179,7 +179,7 @@ def _events() -> str:
     from oneroof import vocabulary
 
     literal = json.dumps(vocabulary.shipped(), ensure_ascii=True).replace("'", "''")
-    return f"SELECT public.gov_events_plant('{literal}'::jsonb);\n"
+    return f"SELECT oneroof.gov_events_plant('{literal}'::jsonb);\n"
 
 
 def _substrate_grants() -> str:

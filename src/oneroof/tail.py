@@ -234,7 +234,7 @@ def news(source: Source) -> sql.Composable:
     xids are of the same cluster.
     """
     return sql.SQL(
-        """(SELECT true FROM public.governance_candidate_state AS c WHERE c.candidate_key = {candidate}
+        """(SELECT true FROM oneroof.governance_candidate_state AS c WHERE c.candidate_key = {candidate}
   AND c.source_version = s.xmin AND c.source_name = %(scope)s AND c.source_key = {key} AND c.facts_hash = {facts}
   AND c.group_key = {group} AND c.grain = {grain}) IS NULL"""
     ).format(
@@ -346,4 +346,4 @@ def _believed(source: Source) -> sql.Composable:
 
 def _latest(source: Source) -> sql.Composable:
     kind = sql.SQL(source.types[str(source.timestamp_column)])
-    return sql.SQL("(SELECT (public.gov_now() + interval '5 minutes')::{})").format(kind)
+    return sql.SQL("(SELECT (oneroof.gov_now() + interval '5 minutes')::{})").format(kind)

@@ -133,7 +133,7 @@ def test_a_missing_schema_is_exit_4(estate_database: str, words: list[str]) -> N
 def test_an_outdated_schema_is_exit_4(installed_database: str) -> None:
     """And names upgrade."""
     with connect(installed_database) as connection:
-        connection.execute("UPDATE governance_schema SET content_sha256 = 'older'")
+        connection.execute("UPDATE oneroof.governance_schema SET content_sha256 = 'older'")
     ran = command("gate", "list", dsn=installed_database)
     assert ran.code == 4
     assert "oneroof upgrade" in ran.err
@@ -212,7 +212,7 @@ def test_control_characters_from_the_data_never_reach_the_terminal(installed_dat
     assert as_json.json[0]["reason"] == evil
     with connect(installed_database) as admin:
         admin.execute(
-            "INSERT INTO governance_candidate_state (candidate_key, ruleset_version, group_key, source_name,"
+            "INSERT INTO oneroof.governance_candidate_state (candidate_key, ruleset_version, group_key, source_name,"
             " source_key, source_version, facts_hash) VALUES (%s, 'none', 'g', 'birth_registry', '1', '3', 1)",
             (evil,),
         )

@@ -61,11 +61,13 @@ def is_told(admin: Connection, *, more_than: int) -> bool:
 
 
 def dead(admin: Connection) -> int:
-    return int(one(admin, "SELECT count(*) FROM governance_retry WHERE state = 'dead'")[0])
+    return int(one(admin, "SELECT count(*) FROM oneroof.governance_retry WHERE state = 'dead'")[0])
 
 
 def finding(admin: Connection, issue_type: str) -> bool:
-    (found,) = one(admin, "SELECT EXISTS (SELECT FROM v_finding WHERE issue_type = %s AND is_open)", (issue_type,))
+    (found,) = one(
+        admin, "SELECT EXISTS (SELECT FROM oneroof.v_finding WHERE issue_type = %s AND is_open)", (issue_type,)
+    )
     return bool(found)
 
 
@@ -82,7 +84,9 @@ def peak_memory(process: Process) -> int:
 
 def flood(people: Logins, rows: int) -> int:
     """So many changes of one group and five that cannot be applied, taken by a process; its memory in MiB."""
-    people.admin.execute("UPDATE governance_worker_policy SET attempts = 1 WHERE worker_name = 'gov_handoff_intake'")
+    people.admin.execute(
+        "UPDATE oneroof.governance_worker_policy SET attempts = 1 WHERE worker_name = 'gov_handoff_intake'"
+    )
     people.admin.execute(f"{LOG} FROM generate_series(1, {rows}) AS n", ("flooded",))
     people.admin.execute(
         "INSERT INTO registry_changelog (entity_type, entity_code, action)"
@@ -91,7 +95,7 @@ def flood(people: Logins, rows: int) -> int:
     # Its memory is to be its own from the first page on.
     process = spawn("run", "handoff_intake", dsn=people.dsn, fresh=True)
     try:
-        taken = "SELECT coalesce(sum(changes), 0) FROM governance_handoff WHERE class = 'flooded'"
+        taken = "SELECT coalesce(sum(changes), 0) FROM oneroof.governance_handoff WHERE class = 'flooded'"
         eventually(lambda: one(people.admin, taken) == (rows,), what="the flood to be taken", seconds=600)
         eventually(lambda: dead(people.admin) == 5, what="the poison to be dead", seconds=60)
         return peak_memory(process)
@@ -101,9 +105,9 @@ def flood(people: Logins, rows: int) -> int:
 
 
 def check_flood(people: Logins, memory: int) -> None:
-    mark = "SELECT count(*) FROM governance_group_mark WHERE class = 'flooded'"
+    mark = "SELECT count(*) FROM oneroof.governance_group_mark WHERE class = 'flooded'"
     assert one(people.admin, mark) == (1,)
-    assert one(people.admin, "SELECT count(*) FROM governance_group_mark WHERE dirty") == (1,)
+    assert one(people.admin, "SELECT count(*) FROM oneroof.governance_group_mark WHERE dirty") == (1,)
     assert finding(people.admin, "group_invalidation_storm")
     assert finding(people.admin, "handoff_dlq") or command("watch", "--once", dsn=people.dsn).code == 1
     assert memory < 256
@@ -202,7 +206,10 @@ def test_births_during_the_first_sweep_are_accounted_once_and_the_books_close(lo
     thread = threading.Thread(target=lambda: live(logins.worker, rate=300, stop=stop))
     thread.start()
     process = spawn("run", dsn=logins.dsn)
-    swept = "SELECT count(*) FROM gov_worker_cursor WHERE worker_name = 'gov_backfill_sweep' AND frontier IS NOT NULL"
+    swept = (
+        "SELECT count(*) FROM oneroof.gov_worker_cursor WHERE worker_name = 'gov_backfill_sweep' AND frontier"
+        " IS NOT NULL"
+    )
     try:
         eventually(lambda: one(logins.admin, swept) == (1,), what="the sweep to end", seconds=60)
         eventually(lambda: is_told(logins.admin, more_than=300), what="births to be told", seconds=60)
@@ -217,7 +224,8 @@ def test_births_during_the_first_sweep_are_accounted_once_and_the_books_close(lo
     proved = command("prove", dsn=logins.dsn)
     assert proved.code == 0, proved.out
     double = (
-        "SELECT count(*) FROM (SELECT FROM governance_candidate_state GROUP BY candidate_key HAVING count(*) > 1) AS d"
+        "SELECT count(*) FROM (SELECT FROM oneroof.governance_candidate_state GROUP BY candidate_key HAVING"
+        " count(*) > 1) AS d"
     )
     assert one(logins.admin, double) == (0,)
     twice = "SELECT count(*) - count(DISTINCT id) FROM event_outbox"
@@ -230,13 +238,14 @@ def test_births_during_the_first_sweep_are_accounted_once_and_the_books_close(lo
 def test_a_quiet_host_stays_quiet(people: Logins, seconds: int) -> None:
     """Everything runs and nothing happens outside: what oneroof wrote itself starts no work, and nothing grows."""
     # Of heartbeats, which come all the same, one is enough.
-    people.admin.execute("UPDATE governance_worker_policy SET heartbeat_interval = '1000 days'")
+    people.admin.execute("UPDATE oneroof.governance_worker_policy SET heartbeat_interval = '1000 days'")
     bear(people.admin, 1, 20)
     people.admin.execute(f"{LOG} FROM generate_series(1, 20) AS n", ("t",))
     run(people)
     process = spawn("run", dsn=people.dsn)
     # An earlier run may have said one of the interval before.
-    said = """SELECT EXISTS (SELECT FROM governance_event WHERE event_id = gov_event_id('gov_handoff_intake'::text,
+    said = """SELECT EXISTS (SELECT FROM oneroof.governance_event WHERE event_id =
+           oneroof.gov_event_id('gov_handoff_intake'::text,
       'heartbeat'::text, floor(extract(epoch FROM now()) / 86400000)::bigint, 'governance.handoff.heartbeat'::text))"""
     try:
         eventually(lambda: one(people.admin, said) == (True,), what="the heartbeat")

@@ -32,7 +32,7 @@ def take(connection: Connection, *lines: str) -> None:
 
 def table(connection: Connection) -> list[tuple[object, ...]]:
     """Every column of every row that is recorded."""
-    return connection.execute("SELECT * FROM governance_object_ownership ORDER BY ownership_id").fetchall()
+    return connection.execute("SELECT * FROM oneroof.governance_object_ownership ORDER BY ownership_id").fetchall()
 
 
 def test_only_operators_import(installed_database: str, operator: Connection, admin: Connection) -> None:
@@ -54,7 +54,7 @@ def test_only_operators_import(installed_database: str, operator: Connection, ad
         assert [each["owners"] for each in shown.json if each["responsibility"] == "policy"] == [["GOV-SIV"]]
         assert command("owners", "export", "-", "--format", "csv", dsn=reader).out.startswith(HEAD)
         with connect(reader) as connection, pytest.raises(Exception, match="permission denied"):
-            connection.execute("INSERT INTO governance_office VALUES ('x', 'x', 'x')")
+            connection.execute("INSERT INTO oneroof.governance_office VALUES ('x', 'x', 'x')")
     finally:
         admin.execute("DROP ROLE owners_reader")
     assert table(admin) == before
@@ -74,7 +74,7 @@ def test_what_is_exported_can_be_imported(
     ]
     lines[1] |= {"valid_from": "2026-01-01T00:00:00.123456Z", "valid_to": "2026-02-01T00:00:00Z"}
     with connect(dsn) as operator:
-        operator.execute("SELECT gov_ownership_import(%s::jsonb, false, false)", (json.dumps(lines),))
+        operator.execute("SELECT oneroof.gov_ownership_import(%s::jsonb, false, false)", (json.dumps(lines),))
     before = table(admin)
     file = tmp_path / f"owners.{suffix}"
     exported = command("owners", "export", str(file), "--json", dsn=dsn)
@@ -84,7 +84,7 @@ def test_what_is_exported_can_be_imported(
     assert table(admin) == before
     with connect(dsn) as operator:
         was = owners.recorded(operator)
-        admin.execute("TRUNCATE governance_object_ownership")
+        admin.execute("TRUNCATE oneroof.governance_object_ownership")
         anew = command("owners", "import", str(file), "--json", dsn=dsn)
         assert anew.json == {"added": 3, "changed": 0, "unchanged": 0, "ended": 0, "dry_run": False}
         assert owners.recorded(operator) == was
@@ -127,7 +127,7 @@ def test_the_estates_owners_have_a_conflict_a_gap_and_leave_a_third_alone(
     done = owners.take(operator, text.encode(), form="csv")
     assert done.added == len(text.splitlines()) - 1
     (collections,) = one(admin, "SELECT count(*) FROM collection_registry")
-    (owned,) = one(admin, "SELECT count(DISTINCT subject) FROM governance_object_ownership")
+    (owned,) = one(admin, "SELECT count(DISTINCT subject) FROM oneroof.governance_object_ownership")
     assert 0.6 < owned / collections < 0.7
     rows = owners.listing(operator)
     assert [(row.responsibility, len(row.owners)) for row in rows if row.is_conflict] == [("policy", 2)]
@@ -149,7 +149,7 @@ def test_the_estates_owners_have_a_conflict_a_gap_and_leave_a_third_alone(
 def test_one_object_is_listed_by_its_key(installed_database: str, operator: Connection, admin: Connection) -> None:
     """Where no collection has that name; nobody at all is said so."""
     admin.execute(
-        "INSERT INTO governance_candidate_state"
+        "INSERT INTO oneroof.governance_candidate_state"
         " (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash)"
         " VALUES ('c:1', 'none', 'birth_registry/c/born', 'birth_registry', '1', '1', 0)"
     )

@@ -15,7 +15,7 @@ from oneroof.connection import Connection
 from oneroof.statements import one
 
 LEFT = """SELECT count(*) FROM birth_registry AS b
-          WHERE NOT EXISTS (SELECT FROM governance_candidate_state AS c
+          WHERE NOT EXISTS (SELECT FROM oneroof.governance_candidate_state AS c
                             WHERE c.candidate_key = b.collection_name || ':' || b.entity_code)"""
 OURS = "FROM queue_heartbeat WHERE executor_name LIKE 'gov%'"
 
@@ -61,9 +61,13 @@ def test_until_idle_sweeps_and_then_absorbs_what_changes(lone_database: str) -> 
         second = command("run", "handoff_intake", "--until-idle", "--json", dsn=lone_database)
         assert second.code == 0, second.err
         assert one(admin, LEFT) == (0,)
-        dirty = admin.execute("SELECT dirty_reason FROM governance_candidate_state WHERE dirty ORDER BY 1").fetchall()
+        dirty = admin.execute(
+            "SELECT dirty_reason FROM oneroof.governance_candidate_state WHERE dirty ORDER BY 1"
+        ).fetchall()
         assert dirty == [("object_born",), ("source_row_changed",)]
-        (seen,) = one(admin, "SELECT events_seen FROM gov_worker_cursor WHERE worker_name = 'gov_backfill_sweep'")
+        (seen,) = one(
+            admin, "SELECT events_seen FROM oneroof.gov_worker_cursor WHERE worker_name = 'gov_backfill_sweep'"
+        )
         assert seen == rows
     status = command("status", "--json", dsn=as_user(lone_database, "viewer"))
     assert status.code == 0, status.err
@@ -116,7 +120,7 @@ def test_doc39_10_1_a_killed_sweep_is_finished_by_the_next(lone_database: str) -
             " SELECT 'many', n, now() - n * interval '1 second' FROM generate_series(1, 200000) AS n"
         )
         process = spawn("run", "backfill_sweep", dsn=lone_database)
-        seen = "SELECT coalesce(max(events_seen), 0) FROM gov_worker_cursor"
+        seen = "SELECT coalesce(max(events_seen), 0) FROM oneroof.gov_worker_cursor"
         eventually(lambda: one(admin, seen)[0] > 10_000, what="the sweep to be under way")
         process.kill()
         process.communicate()

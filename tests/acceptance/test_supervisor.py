@@ -16,10 +16,10 @@ from oneroof.connection import Connection
 from oneroof.statements import one
 from process import Process
 
-SEEN = "SELECT coalesce(sum(events_seen), 0) FROM gov_worker_cursor WHERE worker_name = 'gov_backfill_sweep'"
+SEEN = "SELECT coalesce(sum(events_seen), 0) FROM oneroof.gov_worker_cursor WHERE worker_name = 'gov_backfill_sweep'"
 BORN = """INSERT INTO birth_registry (collection_name, entity_code, born_at)
           SELECT %s, n, now() - n * interval '1 second' FROM generate_series(1, %s) AS n"""
-STATES = "SELECT DISTINCT state FROM v_worker_status WHERE worker_name = 'gov_backfill_sweep'"
+STATES = "SELECT DISTINCT state FROM oneroof.v_worker_status WHERE worker_name = 'gov_backfill_sweep'"
 
 
 @pytest.fixture
@@ -59,7 +59,9 @@ def test_a_pause_holds_for_every_process_and_survives_restarts(dsn: str) -> None
         assert (ran.code, ran.json["seen"]) == (0, 0)
         assert "paused by" in ran.err
         with running(dsn):
-            eventually(lambda: number(admin, "SELECT count(*) FROM gov_worker_cursor") > 0, what="the intake to begin")
+            eventually(
+                lambda: number(admin, "SELECT count(*) FROM oneroof.gov_worker_cursor") > 0, what="the intake to begin"
+            )
             assert number(admin, SEEN) == 0
             assert command("resume", "backfill_sweep", dsn=dsn).code == 0
             rows = number(admin, "SELECT count(*) FROM birth_registry")
@@ -76,7 +78,7 @@ def test_outside_its_hours_a_worker_rests_and_ticks(dsn: str) -> None:
     """Off-peak hours that are not now: nothing is read, the lease is kept alive, the run until idle ends."""
     with connect(dsn) as admin:
         admin.execute(
-            "UPDATE governance_worker_policy SET lease_ttl = '2 seconds',"
+            "UPDATE oneroof.governance_worker_policy SET lease_ttl = '2 seconds',"
             " off_peak_from = (now() AT TIME ZONE 'UTC' + interval '2 hours')::time,"
             " off_peak_to = (now() AT TIME ZONE 'UTC' + interval '3 hours')::time"
             " WHERE worker_name = 'gov_backfill_sweep'"
@@ -84,7 +86,7 @@ def test_outside_its_hours_a_worker_rests_and_ticks(dsn: str) -> None:
         ran = command("run", "backfill_sweep", "--until-idle", "--json", dsn=dsn)
         assert (ran.code, ran.json["seen"]) == (0, 0)
         assert "works from" in ran.err
-        admin.execute("UPDATE governance_worker_policy SET off_peak_from = NULL, off_peak_to = NULL")
+        admin.execute("UPDATE oneroof.governance_worker_policy SET off_peak_from = NULL, off_peak_to = NULL")
         assert command("run", "backfill_sweep", "--until-idle", "--json", dsn=dsn).json["seen"] > 0
 
 
@@ -92,18 +94,20 @@ def test_a_rate_limit_is_kept(dsn: str) -> None:
     """So many rows a second and no more, in batches of at most a second's worth, whatever the batch size."""
     with connect(dsn) as admin:
         rows = number(admin, "SELECT count(*) FROM birth_registry")
-        admin.execute("UPDATE governance_worker_policy SET rows_per_second = %s", (rows // 3,))
+        admin.execute("UPDATE oneroof.governance_worker_policy SET rows_per_second = %s", (rows // 3,))
         ran = command("run", "backfill_sweep", "--until-idle", "--json", dsn=dsn)
         assert ran.json["seen"] == rows
         assert ran.json["seconds"] >= 2
-        assert number(admin, "SELECT (metadata ->> 'batches')::int FROM gov_worker_cursor") >= 3
+        assert number(admin, "SELECT (metadata ->> 'batches')::int FROM oneroof.gov_worker_cursor") >= 3
 
 
 def test_lock_waits_pause_the_work_within_a_batch_and_it_resumes_by_itself(dsn: str) -> None:
     """While more sessions than allowed wait for locks nothing is swept, and the worker ticks; afterwards it goes on."""
     with connect(dsn) as admin, ExitStack() as stack:
         admin.execute(BORN, ("many", 60_000))
-        admin.execute("UPDATE governance_worker_policy SET lock_wait_limit = 2, batch_size = 500, lease_ttl = '2 s'")
+        admin.execute(
+            "UPDATE oneroof.governance_worker_policy SET lock_wait_limit = 2, batch_size = 500, lease_ttl = '2 s'"
+        )
         admin.execute("CREATE TABLE host_table (n int); INSERT INTO host_table VALUES (1)")
         rows = number(admin, "SELECT count(*) FROM birth_registry")
         stack.enter_context(running(dsn, "backfill_sweep"))
@@ -148,7 +152,8 @@ def test_a_sweep_in_ranges_has_a_cursor_and_a_lease_for_each(dsn: str) -> None:
         ran = command("run", "backfill_sweep", "--until-idle", "--json", dsn=dsn)
         assert ran.code == 0, ran.err
         shares = admin.execute(
-            "SELECT source_name, events_seen FROM gov_worker_cursor WHERE source_name LIKE 'birth_reg%#%' ORDER BY 1"
+            "SELECT source_name, events_seen FROM oneroof.gov_worker_cursor WHERE source_name LIKE 'birth_reg%#%'"
+            " ORDER BY 1"
         ).fetchall()
         assert [name for name, _ in shares] == [f"birth_registry#{i}/3" for i in (1, 2, 3)]
         assert sum(seen for _, seen in shares) == rows
@@ -157,9 +162,9 @@ def test_a_sweep_in_ranges_has_a_cursor_and_a_lease_for_each(dsn: str) -> None:
             "SELECT count(*) FROM queue_heartbeat WHERE executor_name LIKE 'gov_backfill_sweep:birth_registry#%'"
         )
         assert number(admin, executors) == 3
-        assert number(admin, "SELECT count(*) FROM gov_worker_cursor WHERE frontier IS NULL") == 0
+        assert number(admin, "SELECT count(*) FROM oneroof.gov_worker_cursor WHERE frontier IS NULL") == 0
         keys = "SELECT count(DISTINCT collection_name || ':' || entity_code) FROM birth_registry"
-        assert number(admin, "SELECT count(*) FROM governance_candidate_state") == number(admin, keys)
+        assert number(admin, "SELECT count(*) FROM oneroof.governance_candidate_state") == number(admin, keys)
         assert command("run", "backfill_sweep", "--until-idle", "--shards", "2", "--json", dsn=dsn).json["seen"] == 0
 
 
@@ -170,7 +175,7 @@ def test_a_source_that_comes_is_taken_up_and_one_that_goes_is_let_go(dsn: str) -
         admin.execute("CREATE TABLE fourth (k int PRIMARY KEY, t timestamptz, f text); CREATE INDEX ON fourth (t, k)")
         admin.execute("INSERT INTO fourth SELECT n, now(), 'x' FROM generate_series(1, 100) AS n")
         assert command("source", "add", "fourth", "--key", "k", "--timestamp", "t", "--facts", "f", dsn=dsn).code == 0
-        have = "SELECT count(*) FROM governance_candidate_state WHERE source_name = 'fourth'"
+        have = "SELECT count(*) FROM oneroof.governance_candidate_state WHERE source_name = 'fourth'"
         eventually(lambda: number(admin, have) == 100, what="the new source to be swept")
         admin.execute("ALTER TABLE fourth RENAME COLUMN f TO g; INSERT INTO fourth VALUES (101, now(), 'y')")
         sick = """SELECT count(*) FROM system_issues WHERE issue_type = 'cursor_source_error' AND resolved_at IS NULL"""
@@ -178,7 +183,7 @@ def test_a_source_that_comes_is_taken_up_and_one_that_goes_is_let_go(dsn: str) -
         admin.execute(
             "INSERT INTO birth_registry (collection_name, entity_code, born_at) VALUES ('n', 'meanwhile', now())"
         )
-        other = "SELECT count(*) FROM governance_candidate_state WHERE candidate_key = 'n:meanwhile'"
+        other = "SELECT count(*) FROM oneroof.governance_candidate_state WHERE candidate_key = 'n:meanwhile'"
         eventually(lambda: number(admin, other) == 1, what="another source to be followed meanwhile")
         admin.execute("ALTER TABLE fourth RENAME COLUMN g TO f")
         eventually(lambda: number(admin, have) == 101, what="the mended source to be followed")
@@ -191,7 +196,7 @@ def test_a_source_that_comes_is_taken_up_and_one_that_goes_is_let_go(dsn: str) -
         admin.execute("DROP TABLE fourth")
         eventually(lambda: number(admin, sick) == 1, what="a finding of the source that was dropped")
         admin.execute("INSERT INTO birth_registry (collection_name, entity_code, born_at) VALUES ('n', 'after', now())")
-        after = "SELECT count(*) FROM governance_candidate_state WHERE candidate_key = 'n:after'"
+        after = "SELECT count(*) FROM oneroof.governance_candidate_state WHERE candidate_key = 'n:after'"
         eventually(lambda: number(admin, after) == 1, what="the others to go on after a source was dropped")
 
 
@@ -199,15 +204,17 @@ def test_own_rows_in_a_channel_are_counted_and_start_no_work(dsn: str) -> None:
     """What oneroof writes into the changelog is seen by the tail like any row, and marked as its own."""
     with connect(dsn) as admin:
         assert command("run", "--until-idle", dsn=dsn).code == 0
-        seen = "SELECT events_seen FROM gov_worker_cursor WHERE source_name = 'registry_changelog'"
+        seen = "SELECT events_seen FROM oneroof.gov_worker_cursor WHERE source_name = 'registry_changelog'"
         before = number(admin, seen)
         assert command("pause", "backfill_sweep", dsn=dsn).code == 0
         assert command("resume", "backfill_sweep", dsn=dsn).code == 0
         assert command("run", "handoff_intake", "--until-idle", dsn=dsn).code == 0
         assert number(admin, seen) == before + 2
-        own = "SELECT last_run_summary ->> 'own' FROM gov_worker_cursor WHERE source_name = 'registry_changelog'"
+        own = (
+            "SELECT last_run_summary ->> 'own' FROM oneroof.gov_worker_cursor WHERE source_name = 'registry_changelog'"
+        )
         assert number(admin, own) == 2
-        assert number(admin, "SELECT count(*) FROM governance_candidate_state WHERE dirty") == 0
+        assert number(admin, "SELECT count(*) FROM oneroof.governance_candidate_state WHERE dirty") == 0
 
 
 def test_what_a_run_says_elsewhere_than_on_a_terminal_is_json_lines(dsn: str) -> None:
@@ -233,7 +240,7 @@ def test_a_lease_conflict_that_lasts_is_a_finding_and_closes_when_it_ends(dsn: s
     """The other of two instances backs off at once, and says so after a while; when it leaves, so does the finding."""
     open_now = "SELECT count(*) FROM system_issues WHERE issue_type = 'cursor_lease_conflict' AND resolved_at IS NULL"
     with connect(dsn) as admin:
-        admin.execute("UPDATE governance_worker_policy SET lease_ttl = '1 second'")
+        admin.execute("UPDATE oneroof.governance_worker_policy SET lease_ttl = '1 second'")
         rows = number(admin, "SELECT count(*) FROM birth_registry")
         with running(dsn, "backfill_sweep", "--instance", "second"):
             eventually(lambda: number(admin, SEEN) == rows, what="the sweep")

@@ -97,7 +97,7 @@ def test_what_is_planted_in_public_is_not_taken_for_postgresqls_own(estate_datab
         assert doctor.examine(admin).well
         migrate.install(admin, settings=SETTINGS)
         assert [gate.is_open for gate in gates.listing(admin)] == [False] * 6
-        bound = "SELECT pg_get_viewdef('public.v_gate_state'::regclass) LIKE '%%public.=%%'"
+        bound = "SELECT pg_get_viewdef('oneroof.v_gate_state'::regclass) LIKE '%%public.=%%'"
         assert one(admin, bound) == (False,)
 
 
@@ -168,10 +168,10 @@ def test_a_removed_person_cannot_act_in_an_old_snapshot(logins: Logins) -> None:
     removal = people.change(requester, "viewer", {"action": "remove"}, reason="x")
     assert removal is not None
     viewer.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
-    viewer.execute("SELECT count(*) FROM v_person")
+    viewer.execute("SELECT count(*) FROM oneroof.v_person")
     approvals.decide(approver, removal, "approved")
     with pytest.raises(psycopg.Error):
-        viewer.execute("SELECT public.gov_request_decide(%s::bigint, 'approved', NULL)", (number,))
+        viewer.execute("SELECT oneroof.gov_request_decide(%s::bigint, 'approved', NULL)", (number,))
     viewer.execute("ROLLBACK")
     assert not logins.is_open()
 
@@ -221,7 +221,7 @@ def test_an_installer_does_not_have_the_owners_rights_in_passing(lone_bed: Bed) 
         migrate.install(owner, settings=SETTINGS)
         if lone_bed.major >= 16:
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
-                owner.execute("UPDATE governance_person SET roles = '{approver}'")
+                owner.execute("UPDATE oneroof.governance_person SET roles = '{approver}'")
 
 
 def test_an_export_never_touches_what_is_there(installed_database: str, tmp_path: Path) -> None:
@@ -311,13 +311,13 @@ def test_an_approver_who_does_not_exist_stops_the_install_before_it_begins(estat
     ran = command("install", "--approver", "nobody_at_all", dsn=estate_database)
     assert ran.code == 3
     with connect(estate_database) as connection:
-        assert one(connection, "SELECT to_regclass('public.governance_migration')") == (None,)
+        assert one(connection, "SELECT to_regclass('oneroof.governance_migration')") == (None,)
 
 
 def test_what_the_host_built_on_ours_is_named(installed_database: str) -> None:
     """A view of the host's on one of ours stops uninstall and upgrade, by name."""
     with connect(installed_database) as admin:
-        admin.execute("CREATE VIEW host_view AS SELECT * FROM v_gate_state")
+        admin.execute("CREATE VIEW host_view AS SELECT * FROM oneroof.v_gate_state")
         for act in (migrate.uninstall, migrate.upgrade):
             with pytest.raises(OneroofError, match="host_view"):
                 act(admin, settings=SETTINGS)

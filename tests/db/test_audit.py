@@ -29,11 +29,13 @@ PARTITIONED = """CREATE TABLE src (id text, part text, at timestamptz, PRIMARY K
   CREATE TABLE src0 PARTITION OF src FOR VALUES WITH (MODULUS 2, REMAINDER 0);
   CREATE TABLE src1 PARTITION OF src FOR VALUES WITH (MODULUS 2, REMAINDER 1)"""
 STATE = """SELECT c.verdict, c.undecided_reason, c.dirty, c.dirty_reason, o.facts -> 'state'
-FROM governance_candidate_state AS c LEFT JOIN governance_object AS o USING (candidate_key) WHERE c.source_key = %s"""
+FROM oneroof.governance_candidate_state AS c LEFT JOIN oneroof.governance_object AS o USING (candidate_key) WHERE
+  c.source_key = %s"""
 BOOKS = """SELECT count(*) FROM
   (SELECT group_key, grain, verdict, coalesce(undecided_reason, '') AS reason, count(*) AS n
-   FROM governance_candidate_state WHERE source_name = 'src' GROUP BY 1, 2, 3, 4) AS c
-  FULL JOIN (SELECT group_key, grain, verdict, undecided_reason AS reason, sum(members) AS n FROM governance_ledger
+   FROM oneroof.governance_candidate_state WHERE source_name = 'src' GROUP BY 1, 2, 3, 4) AS c
+  FULL JOIN (SELECT group_key, grain, verdict, undecided_reason AS reason, sum(members) AS n FROM
+  oneroof.governance_ledger
              WHERE source_name = 'src' GROUP BY 1, 2, 3, 4 HAVING sum(members) <> 0) AS l
     USING (group_key, grain, verdict, reason)
 WHERE c.n IS DISTINCT FROM l.n"""
@@ -60,7 +62,7 @@ def audit(connection: Connection, tailed: Source, *, batch: int = 1_000, few: in
     inventory.until_idle(FullAudit(connection, tailed, held, batch=batch, at_once=True, few=few))
     lease.release(connection, held)
     summary: dict[str, Any] = one(
-        connection, "SELECT last_run_summary FROM gov_worker_cursor WHERE worker_name = %s", (full_audit.NAME,)
+        connection, "SELECT last_run_summary FROM oneroof.gov_worker_cursor WHERE worker_name = %s", (full_audit.NAME,)
     )[0]
     return {name: summary[name] for name in COUNTS if summary[name]}
 
@@ -78,7 +80,7 @@ def state(admin: Connection, key: int | str) -> tuple[Any, ...]:
 
 def versions(admin: Connection) -> list[tuple[Any, ...]]:
     return admin.execute(
-        "SELECT candidate_key, xmin::text, ctid::text FROM governance_candidate_state ORDER BY 1"
+        "SELECT candidate_key, xmin::text, ctid::text FROM oneroof.governance_candidate_state ORDER BY 1"
     ).fetchall()
 
 
@@ -138,10 +140,11 @@ def test_sources_of_every_shape(admin: Connection, ddl: str, key: list[str]) -> 
     inventory.intake(admin, made, batch=20)
     judge(admin, made)
     assert audit(admin, made) == {}
-    one_key = "SELECT min(source_key) FROM governance_candidate_state"
-    behind_its_back(admin, f"DELETE FROM governance_candidate_state WHERE source_key = ({one_key})")
+    one_key = "SELECT min(source_key) FROM oneroof.governance_candidate_state"
+    behind_its_back(admin, f"DELETE FROM oneroof.governance_candidate_state WHERE source_key = ({one_key})")
     admin.execute(
-        "INSERT INTO governance_candidate_state (candidate_key, ruleset_version, group_key, source_name, source_key,"
+        "INSERT INTO oneroof.governance_candidate_state (candidate_key, ruleset_version, group_key, source_name,"
+        " source_key,"
         " source_version, facts_hash) VALUES ('foreign', 'none', 'src', 'src', 'no key', '3', 1)"
     )
     admin.execute("DELETE FROM src WHERE id = (SELECT max(id::text) FROM src)" + kind)
@@ -152,7 +155,7 @@ def test_sources_of_every_shape(admin: Connection, ddl: str, key: list[str]) -> 
 
 def test_a_hidden_candidate_is_written_again(admin: Connection, tailed: Source) -> None:
     """Deleted without the books noticing: both are put right."""
-    behind_its_back(admin, "DELETE FROM governance_candidate_state WHERE source_key = '7'")
+    behind_its_back(admin, "DELETE FROM oneroof.governance_candidate_state WHERE source_key = '7'")
     assert one(admin, BOOKS)[0] == 1
     assert audit(admin, tailed) == {"repaired_missing": 1, "repaired_groups": 1}
     assert state(admin, 7)[2:4] == (True, "audit_missing")
@@ -163,7 +166,7 @@ def test_a_hidden_candidate_is_written_again(admin: Connection, tailed: Source) 
 
 def test_all_candidates_gone(admin: Connection, tailed: Source) -> None:
     """In batches smaller than what is missing."""
-    assert behind_its_back(admin, "DELETE FROM governance_candidate_state") == ROWS
+    assert behind_its_back(admin, "DELETE FROM oneroof.governance_candidate_state") == ROWS
     assert audit(admin, tailed, batch=30)["repaired_missing"] == ROWS
     judge(admin, tailed)
     assert is_well(admin, tailed)
@@ -173,7 +176,8 @@ def test_all_candidates_gone(admin: Connection, tailed: Source) -> None:
 def test_a_foreign_candidate_is_retired(admin: Connection, tailed: Source, key: str) -> None:
     """One that no row has made, whatever its key says, becomes a tombstone."""
     admin.execute(
-        "INSERT INTO governance_candidate_state (candidate_key, ruleset_version, group_key, source_name, source_key,"
+        "INSERT INTO oneroof.governance_candidate_state (candidate_key, ruleset_version, group_key, source_name,"
+        " source_key,"
         " source_version, facts_hash) VALUES ('src:foreign', 'none', 'src/born', 'src', %s, '3', 1)",
         (key,),
     )
@@ -205,7 +209,8 @@ def test_a_made_up_candidate_whose_key_is_no_key_stops_nobody(
     judge(admin, tailed)
     behind_its_back(
         admin,
-        """INSERT INTO governance_candidate_state (candidate_key, ruleset_version, group_key, source_name, source_key,
+        """INSERT INTO oneroof.governance_candidate_state (candidate_key, ruleset_version, group_key, source_name,
+               source_key,
              source_version, facts_hash, dirty, dirty_reason, dirtied_at)
            VALUES ('forged', 'none', 'src/born', 'src', 'no key', '3', 12345, true, 'x', now())""",
     )
@@ -225,8 +230,8 @@ def test_a_made_up_candidate_whose_key_is_no_key_stops_nobody(
 def test_an_altered_verdict_is_judged_again(admin: Connection, tailed: Source) -> None:
     """Whoever altered it, with the books or behind them."""
     right = state(admin, 5)
-    admin.execute("UPDATE governance_candidate_state SET verdict = 'covered' WHERE source_key = '5'")
-    behind_its_back(admin, "UPDATE governance_candidate_state SET verdict = 'orphan' WHERE source_key = '6'")
+    admin.execute("UPDATE oneroof.governance_candidate_state SET verdict = 'covered' WHERE source_key = '5'")
+    behind_its_back(admin, "UPDATE oneroof.governance_candidate_state SET verdict = 'orphan' WHERE source_key = '6'")
     assert audit(admin, tailed) == {"repaired_verdicts": 2, "repaired_groups": 1}
     assert state(admin, 5)[3] == "audit_verdict"
     judge(admin, tailed)
@@ -273,12 +278,13 @@ def test_an_altered_judgement_is_judged_again_with_all_who_have_it(
     from what the rows do.
     """
     before = as_judged(admin, "governance_fact_set"), [state(admin, n) for n in range(1, ROWS + 1)]
-    behind_its_back(admin, f"UPDATE governance_fact_set SET {alter} WHERE source_name = 'src'")
+    behind_its_back(admin, f"UPDATE oneroof.governance_fact_set SET {alter} WHERE source_name = 'src'")
     behind_its_back(
         admin,
-        """UPDATE governance_candidate_state AS c SET verdict = f.verdict, undecided_reason = f.undecided_reason,
+        """UPDATE oneroof.governance_candidate_state AS c SET verdict = f.verdict, undecided_reason =
+               f.undecided_reason,
              input_quality_state = f.input_state, stale_after = c.scan_time + f.stale_after
-           FROM governance_fact_set AS f WHERE f.source_name = c.source_name AND f.facts_hash = c.facts_hash""",
+           FROM oneroof.governance_fact_set AS f WHERE f.source_name = c.source_name AND f.facts_hash = c.facts_hash""",
     )
     assert audit(admin, tailed)["repaired_judgements"] == 1
     judge(admin, tailed)
@@ -295,12 +301,13 @@ def test_an_altered_judgement_of_a_single_object_is_judged_again(admin: Connecti
     audit(admin, tailed)
     before = as_judged(admin, "governance_object"), state(admin, 7)
     assert before[1][0] == "retired"
-    behind_its_back(admin, f"UPDATE governance_object SET {alter.replace('retired', 'covered')}")
+    behind_its_back(admin, f"UPDATE oneroof.governance_object SET {alter.replace('retired', 'covered')}")
     behind_its_back(
         admin,
-        """UPDATE governance_candidate_state AS c SET verdict = o.verdict, undecided_reason = o.undecided_reason,
+        """UPDATE oneroof.governance_candidate_state AS c SET verdict = o.verdict, undecided_reason =
+               o.undecided_reason,
              input_quality_state = o.input_state, stale_after = c.scan_time + o.stale_after
-           FROM governance_object AS o WHERE o.candidate_key = c.candidate_key""",
+           FROM oneroof.governance_object AS o WHERE o.candidate_key = c.candidate_key""",
     )
     assert audit(admin, tailed)["repaired_judgements"] == 1
     judge(admin, tailed)
@@ -310,7 +317,7 @@ def test_an_altered_judgement_of_a_single_object_is_judged_again(admin: Connecti
 
 def test_an_audit_judges_again_what_was_written_since_the_one_before(admin: Connection, tailed: Source) -> None:
     """Nothing else: what was well then and nobody has touched is well. Of another cluster that says nothing."""
-    sets = "SELECT count(*) FROM governance_fact_set WHERE source_name = 'src'"
+    sets = "SELECT count(*) FROM oneroof.governance_fact_set WHERE source_name = 'src'"
     asked = "SELECT calls FROM pg_stat_user_functions WHERE funcname = 'gov_facts_of'"
     admin.execute("SET track_functions = 'all'")
 
@@ -320,12 +327,14 @@ def test_an_audit_judges_again_what_was_written_since_the_one_before(admin: Conn
         admin.execute("SELECT pg_stat_force_next_flush()")
         return int((admin.execute(asked).fetchone() or (0,))[0]) - int(before[0])
 
-    admin.execute("UPDATE governance_fact_set SET judged_at = now()")
+    admin.execute("UPDATE oneroof.governance_fact_set SET judged_at = now()")
     inventory.settle(admin)
     assert judged_again() == one(admin, sets)[0] == 1
     inventory.settle(admin)
     assert judged_again() == 0
-    admin.execute("UPDATE gov_worker_cursor SET metadata = jsonb_set(metadata, '{sets_doubted,identity}', '\"other\"')")
+    admin.execute(
+        "UPDATE oneroof.gov_worker_cursor SET metadata = jsonb_set(metadata, '{sets_doubted,identity}', '\"other\"')"
+    )
     assert judged_again() == 1
 
 
@@ -333,11 +342,11 @@ def test_a_candidate_that_somebody_holds_is_waited_for(
     admin: Connection, tailed: Source, installed_database: str
 ) -> None:
     """The audit goes on from where it is and does not come back: what it stepped over would be overlooked."""
-    admin.execute("UPDATE governance_candidate_state SET verdict = 'covered' WHERE source_key = '5'")
+    admin.execute("UPDATE oneroof.governance_candidate_state SET verdict = 'covered' WHERE source_key = '5'")
     waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
     with connect(installed_database) as holder, connect(installed_database) as onlooker:
         holder.execute("BEGIN")
-        holder.execute("SELECT FROM governance_candidate_state WHERE source_key = '5' FOR UPDATE")
+        holder.execute("SELECT FROM oneroof.governance_candidate_state WHERE source_key = '5' FOR UPDATE")
 
         def let_go() -> None:
             eventually(lambda: one(onlooker, waiting)[0] > 0, what="the audit to wait")
@@ -361,7 +370,7 @@ def test_a_candidate_that_somebody_holds_is_waited_for(
 def test_altered_facts_are_read_again(admin: Connection, tailed: Source, change: str, counted: str) -> None:
     """What a candidate says of its row is what the row says."""
     right = state(admin, 5)
-    behind_its_back(admin, f"UPDATE governance_candidate_state SET {change} WHERE source_key = '5'")
+    behind_its_back(admin, f"UPDATE oneroof.governance_candidate_state SET {change} WHERE source_key = '5'")
     assert audit(admin, tailed)[counted] == 1
     assert state(admin, 5)[3] in ("audit_drift", "audit_verdict")
     judge(admin, tailed)
@@ -397,7 +406,7 @@ def test_a_deleted_row_is_a_tombstone_and_its_return_is_known(admin: Connection,
     verdict, reason, dirty, _, known = state(admin, 9)
     assert (verdict, reason, dirty) == state(admin, 10)[:3]
     assert known == {"gone": False, "vanished": False, "reborn": True}
-    (types,) = one(admin, "SELECT finding_types FROM governance_object WHERE candidate_key = 'src:code 9'")
+    (types,) = one(admin, "SELECT finding_types FROM oneroof.governance_object WHERE candidate_key = 'src:code 9'")
     assert "resurrected_object" in types
     assert is_well(admin, tailed)
 
@@ -435,14 +444,14 @@ def test_duplicates_are_noted_and_succeed(admin: Connection, tailed: Source) -> 
     """A second row of an object is accounted by the first, and takes its place when that goes."""
     admin.execute("INSERT INTO src VALUES (1001, now(), 'code 1'), (1002, now(), 'code 2')")
     inventory.intake(admin, tailed)
-    admin.execute("DELETE FROM governance_duplicate")
+    admin.execute("DELETE FROM oneroof.governance_duplicate")
     assert audit(admin, tailed) == {"duplicates": 2}
     assert audit(admin, tailed) == {}
     admin.execute("DELETE FROM src WHERE id IN (1, 1002)")
     assert audit(admin, tailed) == {"notes_removed": 1, "succeeded": 1}
     judge(admin, tailed)
     assert state(admin, 1001)[:3] == state(admin, 3)[:3]
-    assert one(admin, "SELECT count(*) FROM governance_duplicate") == (0,)
+    assert one(admin, "SELECT count(*) FROM oneroof.governance_duplicate") == (0,)
     assert is_well(admin, tailed)
 
 
@@ -452,7 +461,9 @@ def test_a_renamed_object_leaves_a_tombstone(admin: Connection, tailed: Source) 
     inventory.intake(admin, tailed)
     assert audit(admin, tailed) == {"vanished": 1, "retired": 1}
     judge(admin, tailed)
-    found = admin.execute("SELECT candidate_key, verdict FROM governance_candidate_state WHERE source_key = '4'")
+    found = admin.execute(
+        "SELECT candidate_key, verdict FROM oneroof.governance_candidate_state WHERE source_key = '4'"
+    )
     assert dict(found.fetchall()) == {"src:code 4": "retired", "src:renamed": state(admin, 5)[0]}
     assert audit(admin, tailed) == {}
 
@@ -535,15 +546,15 @@ def test_a_failed_row_is_left_to_its_item(admin: Connection, tailed: Source) -> 
     admin.execute("INSERT INTO src VALUES (1000, now(), %s)", (inventory.POISON,))
     inventory.intake(admin, tailed)
     assert audit(admin, tailed) == {}
-    admin.execute("DELETE FROM governance_retry")
+    admin.execute("DELETE FROM oneroof.governance_retry")
     assert audit(admin, tailed) == {"failed": 1}
-    assert one(admin, "SELECT count(*) FROM governance_retry WHERE source_key = '1000'") == (1,)
+    assert one(admin, "SELECT count(*) FROM oneroof.governance_retry WHERE source_key = '1000'") == (1,)
     assert is_well(admin, tailed)
 
 
 def test_a_killed_audit_goes_on_where_it_was(admin: Connection, tailed: Source) -> None:
     """After any number of steps another instance goes on, and what was found is counted once."""
-    behind_its_back(admin, "DELETE FROM governance_candidate_state WHERE source_key IN ('7', '8', '9')")
+    behind_its_back(admin, "DELETE FROM oneroof.governance_candidate_state WHERE source_key IN ('7', '8', '9')")
     admin.execute("DELETE FROM src WHERE id = 20")
     steps, audits = 0, 0
     while not audits:
@@ -552,7 +563,9 @@ def test_a_killed_audit_goes_on_where_it_was(admin: Connection, tailed: Source) 
         assert not worker.run_once().idle
         steps, audits = steps + 1, worker.audits
     assert steps > 8
-    (summary,) = one(admin, "SELECT last_run_summary FROM gov_worker_cursor WHERE worker_name = %s", (full_audit.NAME,))
+    (summary,) = one(
+        admin, "SELECT last_run_summary FROM oneroof.gov_worker_cursor WHERE worker_name = %s", (full_audit.NAME,)
+    )
     found = {name: summary[name] for name in COUNTS if summary[name]}
     assert found == {"repaired_missing": 3, "repaired_groups": 1, "vanished": 1, "retired": 1}
     inventory.run_out(admin)
@@ -561,8 +574,10 @@ def test_a_killed_audit_goes_on_where_it_was(admin: Connection, tailed: Source) 
 
 
 MANY = 3_000
-AT = "SELECT window_at FROM gov_worker_cursor WHERE worker_name = %s"
-DIFFERING = "SELECT count(*), coalesce(sum(members), 0) FROM governance_audit_bucket WHERE (members, hashes) <> (0, 0)"
+AT = "SELECT window_at FROM oneroof.gov_worker_cursor WHERE worker_name = %s"
+DIFFERING = (
+    "SELECT count(*), coalesce(sum(members), 0) FROM oneroof.governance_audit_bucket WHERE (members, hashes) <> (0, 0)"
+)
 
 
 @pytest.fixture
@@ -603,7 +618,9 @@ def step_by_step(
 
 
 def counted(admin: Connection) -> dict[str, int]:
-    (summary,) = one(admin, "SELECT last_run_summary FROM gov_worker_cursor WHERE worker_name = %s", (full_audit.NAME,))
+    (summary,) = one(
+        admin, "SELECT last_run_summary FROM oneroof.gov_worker_cursor WHERE worker_name = %s", (full_audit.NAME,)
+    )
     return {name: summary[name] for name in COUNTS if summary[name]}
 
 
@@ -616,11 +633,13 @@ def looked_up(plan: dict[str, Any]) -> int:
 def test_few_changes_in_a_large_set_look_at_few_keys(admin: Connection, crowded: Source) -> None:
     """All 3,000 rows have the same facts; ten of them gone and ten candidates hidden make a few dozen be looked for."""
     admin.execute("DELETE FROM src WHERE id % 300 = 7")
-    behind_its_back(admin, "DELETE FROM governance_candidate_state WHERE source_key::int % 300 = 8")
+    behind_its_back(admin, "DELETE FROM oneroof.governance_candidate_state WHERE source_key::int % 300 = 8")
     step_by_step(admin, crowded, until="found")
     differing, _ = one(admin, DIFFERING)
     assert 15 <= differing <= 20
-    (frontier,) = one(admin, "SELECT frontier::text FROM gov_worker_cursor WHERE worker_name = %s", (inventory.INTAKE,))
+    (frontier,) = one(
+        admin, "SELECT frontier::text FROM oneroof.gov_worker_cursor WHERE worker_name = %s", (inventory.INTAKE,)
+    )
     (drifted, members, apart) = one(admin, queries("audit")["drifted"], {"scope": "src"})
     assert (len(drifted), members, apart) == (1, MANY - 10, 0)
     given = {"scope": "src", "drifted": drifted, "mask": standing(admin)["buckets"] - 1, "horizon": frontier}
@@ -641,7 +660,7 @@ def test_nothing_is_put_into_buckets_where_nothing_or_little_has_drifted(admin: 
     assert audit(admin, crowded) == {}
     admin.execute("DELETE FROM src WHERE id = 9")
     assert audit(admin, crowded, few=full_audit.FEW) == {"vanished": 1, "retired": 1}
-    assert one(admin, "SELECT count(*) FROM governance_audit_bucket") == (0,)
+    assert one(admin, "SELECT count(*) FROM oneroof.governance_audit_bucket") == (0,)
 
 
 def test_killed_between_any_two_pieces_of_buckets(
@@ -650,7 +669,7 @@ def test_killed_between_any_two_pieces_of_buckets(
     """Whoever goes on adds up each piece once, and takes the same buckets."""
     monkeypatch.setattr(full_audit, "PAGES", 8)
     admin.execute("DELETE FROM src WHERE id IN (5, 6)")
-    behind_its_back(admin, "DELETE FROM governance_candidate_state WHERE source_key IN ('7', '8', '9')")
+    behind_its_back(admin, "DELETE FROM oneroof.governance_candidate_state WHERE source_key IN ('7', '8', '9')")
     steps = step_by_step(admin, crowded, until="found")
     assert steps["row_buckets"] >= 2
     assert steps["candidate_buckets"] >= 5
@@ -702,7 +721,9 @@ def test_a_swap_is_found(admin: Connection, tailed: Source, monkeypatch: pytest.
     """As many are gone as are missing, in one set and in one bucket: the counts agree, and the keys do not."""
     monkeypatch.setattr(reconcile, "LEAST_BUCKETS", least)
     admin.execute("DELETE FROM src WHERE id <= 6")
-    behind_its_back(admin, "DELETE FROM governance_candidate_state WHERE source_key IN ('7','8','9','10','11','12')")
+    behind_its_back(
+        admin, "DELETE FROM oneroof.governance_candidate_state WHERE source_key IN ('7','8','9','10','11','12')"
+    )
     assert audit(admin, tailed) == {"repaired_missing": 6, "repaired_groups": 1, "vanished": 6, "retired": 6}
     judge(admin, tailed)
     assert is_well(admin, tailed)
@@ -715,8 +736,8 @@ def test_swapped_facts_are_found(admin: Connection, monkeypatch: pytest.MonkeyPa
     made = grouped(admin)
     behind_its_back(
         admin,
-        "UPDATE governance_candidate_state AS c SET facts_hash = o.facts_hash, group_key = o.group_key"
-        " FROM governance_candidate_state AS o WHERE c.source_key IN ('29', '30', '31', '32')"
+        "UPDATE oneroof.governance_candidate_state AS c SET facts_hash = o.facts_hash, group_key = o.group_key"
+        " FROM oneroof.governance_candidate_state AS o WHERE c.source_key IN ('29', '30', '31', '32')"
         " AND o.source_key::int = 61 - c.source_key::int",
     )
     assert audit(admin, made)["repaired_drift"] == 4
@@ -729,7 +750,7 @@ def test_what_moves_while_buckets_are_added_up_is_no_difference(
 ) -> None:
     """Rows come and change all the time, seen by the intake or not: only what was hidden is written again."""
     monkeypatch.setattr(full_audit, "PAGES", 16)
-    behind_its_back(admin, "DELETE FROM governance_candidate_state WHERE source_key = '2500'")
+    behind_its_back(admin, "DELETE FROM oneroof.governance_candidate_state WHERE source_key = '2500'")
     turns = count(start=1)
 
     def change(_: str) -> None:
@@ -751,13 +772,15 @@ def test_what_moves_while_buckets_are_added_up_is_no_difference(
 
 def test_verdicts_past_their_time_are_expired(admin: Connection, tailed: Source) -> None:
     """Where the scan has not."""
-    admin.execute("UPDATE governance_candidate_state SET stale_after = now() - interval '1 day' WHERE source_key = '1'")
+    admin.execute(
+        "UPDATE oneroof.governance_candidate_state SET stale_after = now() - interval '1 day' WHERE source_key = '1'"
+    )
     assert audit(admin, tailed)["expired"] == 1
     judge(admin, tailed)
     assert is_well(admin, tailed)
 
 
-SNAPSHOTS = """SELECT s.snapshot_ref, e.metrics, e.delta_previous FROM governance_snapshot AS s
+SNAPSHOTS = """SELECT s.snapshot_ref, e.metrics, e.delta_previous FROM oneroof.governance_snapshot AS s
 JOIN evolution_snapshots AS e ON e.id = s.snapshot_id AND e.scope = s.scope
 WHERE s.source_name = 'src' AND s.scope = %s ORDER BY s.snapshot_ref"""
 
@@ -787,13 +810,15 @@ def test_doc31_5_snapshots_of_a_source_by_group(admin: Connection) -> None:
     made = grouped(admin)
     ((opened, metrics, _),) = snapshots(admin, "governance.backfill")
     assert int(metrics["pages"]) > 0
-    refs = admin.execute("SELECT DISTINCT source_snapshot_ref FROM governance_candidate_state").fetchall()
+    refs = admin.execute("SELECT DISTINCT source_snapshot_ref FROM oneroof.governance_candidate_state").fetchall()
     assert refs == [(str(opened),)]
     ((first, metrics, delta),) = snapshots(admin, "governance.audit")
     assert delta is None
     assert {group: of["rows"] for group, of in metrics["groups"].items()} == {"src/born": 30, "src/grown": 70}
     summary, metadata = one(
-        admin, "SELECT last_run_summary, metadata FROM gov_worker_cursor WHERE worker_name = %s", (full_audit.NAME,)
+        admin,
+        "SELECT last_run_summary, metadata FROM oneroof.gov_worker_cursor WHERE worker_name = %s",
+        (full_audit.NAME,),
     )
     assert (summary["snapshot_ref"], metadata["source_snapshot_ref"]) == (opened, first)
     assert audit(admin, made) == {}
@@ -802,7 +827,7 @@ def test_doc31_5_snapshots_of_a_source_by_group(admin: Connection) -> None:
     inventory.intake(admin, made, batch=100)
     judge(admin, made)
     refs = admin.execute(
-        "SELECT source_key, source_snapshot_ref FROM governance_candidate_state WHERE source_snapshot_ref <> %s"
+        "SELECT source_key, source_snapshot_ref FROM oneroof.governance_candidate_state WHERE source_snapshot_ref <> %s"
         " ORDER BY 1",
         (str(opened),),
     ).fetchall()
@@ -818,19 +843,22 @@ def test_doc31_5_snapshots_of_a_source_by_group(admin: Connection) -> None:
 def test_doc31_5_drift_dirties_the_drifted_group_alone(admin: Connection) -> None:
     """What was altered in one group is mended there; nobody of another group is touched."""
     made = grouped(admin)
-    others = "SELECT source_key, xmin::text FROM governance_candidate_state WHERE group_key = 'src/grown' ORDER BY 1"
+    others = (
+        "SELECT source_key, xmin::text FROM oneroof.governance_candidate_state WHERE group_key = 'src/grown' ORDER BY 1"
+    )
     before = admin.execute(others).fetchall()
-    behind_its_back(admin, "DELETE FROM governance_candidate_state WHERE source_key = '7'")
-    behind_its_back(admin, "UPDATE governance_candidate_state SET facts_hash = 5 WHERE source_key = '8'")
+    behind_its_back(admin, "DELETE FROM oneroof.governance_candidate_state WHERE source_key = '7'")
+    behind_its_back(admin, "UPDATE oneroof.governance_candidate_state SET facts_hash = 5 WHERE source_key = '8'")
     found = {"repaired_missing": 1, "repaired_drift": 1, "repaired_verdicts": 1, "repaired_groups": 1}
     assert audit(admin, made) == found
     drifted = admin.execute(
-        "SELECT f.group_key FROM governance_audit_facts AS a LEFT JOIN governance_fact_set AS f USING (facts_hash)"
+        "SELECT f.group_key FROM oneroof.governance_audit_facts AS a LEFT JOIN oneroof.governance_fact_set AS f"
+        " USING (facts_hash)"
         " WHERE (row_count, row_sum) <> (candidate_count, candidate_sum) ORDER BY 1"
     ).fetchall()
     assert drifted == [("src/born",), (None,)]
     dirty = admin.execute(
-        "SELECT source_key, dirty_reason FROM governance_candidate_state WHERE dirty ORDER BY 1"
+        "SELECT source_key, dirty_reason FROM oneroof.governance_candidate_state WHERE dirty ORDER BY 1"
     ).fetchall()
     assert dirty == [("7", "audit_missing"), ("8", "audit_drift")]
     assert admin.execute(others).fetchall() == before
@@ -876,11 +904,13 @@ def test_two_connections_read_what_one_does(
         held = inventory.claim(admin, full_audit.NAME)
         inventory.until_idle(FullAudit(admin, tailed, held, at_once=True, few=0, second=second))
         lease.release(admin, held)
-        row = one(admin, "SELECT last_run_summary FROM gov_worker_cursor WHERE worker_name = %s", (full_audit.NAME,))
+        row = one(
+            admin, "SELECT last_run_summary FROM oneroof.gov_worker_cursor WHERE worker_name = %s", (full_audit.NAME,)
+        )
         return {name: row[0][name] for name in COUNTS if row[0][name]}
 
     for hidden in ("dial", "refuse"):
-        behind_its_back(admin, "DELETE FROM governance_candidate_state WHERE source_key IN ('1', '6000')")
+        behind_its_back(admin, "DELETE FROM oneroof.governance_candidate_state WHERE source_key IN ('1', '6000')")
         assert read_by_two() == {"repaired_missing": 2, "repaired_groups": 1}, hidden
         judge(admin, tailed)
         assert is_well(admin, tailed)

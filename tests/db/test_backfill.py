@@ -42,7 +42,7 @@ def sweep(connection: Connection, name: str = "birth_registry", *, batch: int = 
 def cursor_of(connection: Connection, name: str = "birth_registry") -> tuple[int, str, str]:
     row = one(
         connection,
-        "SELECT events_seen, phase, last_watermark_ts::text FROM gov_worker_cursor WHERE source_name = %s",
+        "SELECT events_seen, phase, last_watermark_ts::text FROM oneroof.gov_worker_cursor WHERE source_name = %s",
         (name,),
     )
     return row[0], row[1], row[2]
@@ -53,9 +53,9 @@ def accounted(connection: Connection) -> tuple[int, int]:
     row = one(
         connection,
         """SELECT (SELECT count(*) FROM birth_registry AS b WHERE NOT EXISTS
-                     (SELECT FROM governance_candidate_state AS c
+                     (SELECT FROM oneroof.governance_candidate_state AS c
                       WHERE c.candidate_key = b.collection_name || ':' || b.entity_code)),
-                  (SELECT count(*) FROM governance_candidate_state AS c WHERE NOT EXISTS
+                  (SELECT count(*) FROM oneroof.governance_candidate_state AS c WHERE NOT EXISTS
                      (SELECT FROM birth_registry AS b WHERE b.id::text = c.source_key))""",
     )
     return row[0], row[1]
@@ -69,7 +69,7 @@ def test_every_row_once(admin: Connection) -> None:
     assert cursor_of(admin)[:2] == (rows, "incremental")
     assert sweep(admin) == 0
     grains: dict[str, int] = dict(
-        admin.execute("SELECT grain, count(*) FROM governance_candidate_state GROUP BY 1").fetchall()
+        admin.execute("SELECT grain, count(*) FROM oneroof.governance_candidate_state GROUP BY 1").fetchall()
     )
     assert set(grains) == {"governed", "inherited"}
 
@@ -82,7 +82,7 @@ def test_odd_timestamps_are_neither_skipped_nor_followed(admin: Connection, batc
     (rows,) = one(admin, "SELECT count(*) FROM birth_registry")
     assert sweep(admin, batch=batch) == rows
     assert accounted(admin) == (0, 0)
-    (sane,) = one(admin, "SELECT last_watermark_ts <= now() + interval '5 minutes' FROM gov_worker_cursor")
+    (sane,) = one(admin, "SELECT last_watermark_ts <= now() + interval '5 minutes' FROM oneroof.gov_worker_cursor")
     assert sane
 
 
@@ -161,7 +161,7 @@ def test_doc39_10_2_type_generality(admin: Connection, ddl: str, key: list[str],
     source.add(admin, "src", key=key, timestamp=timestamp)
     assert sweep(admin, "src", batch=7) == 60
     (distinct,) = one(
-        admin, "SELECT count(DISTINCT source_key) FROM governance_candidate_state WHERE source_name = 'src'"
+        admin, "SELECT count(DISTINCT source_key) FROM oneroof.governance_candidate_state WHERE source_name = 'src'"
     )
     assert distinct == 60
 
@@ -191,19 +191,22 @@ def test_known_keys_are_written_apart_from_a_batch(admin: Connection, twins: int
     source.add(admin, "src", key=["k"], ref="code")
     settle(admin)
     assert sweep(admin, "src", batch=300 if where == "together" else 100) == 201 + twins
-    assert one(admin, "SELECT count(*), count(DISTINCT candidate_key) FROM governance_candidate_state") == (201, 201)
+    assert one(admin, "SELECT count(*), count(DISTINCT candidate_key) FROM oneroof.governance_candidate_state") == (
+        201,
+        201,
+    )
     noted = admin.execute(
-        """SELECT d.source_key::int, c.source_key::int FROM governance_duplicate AS d
-           JOIN governance_candidate_state AS c USING (candidate_key) ORDER BY 1"""
+        """SELECT d.source_key::int, c.source_key::int FROM oneroof.governance_duplicate AS d
+           JOIN oneroof.governance_candidate_state AS c USING (candidate_key) ORDER BY 1"""
     ).fetchall()
     assert noted == [((100 if where == "together" else 200) + n, n) for n in range(1, twins + 1)]
-    assert one(admin, "SELECT events_seen FROM gov_worker_cursor WHERE source_name = 'src'") == (201 + twins,)
+    assert one(admin, "SELECT events_seen FROM oneroof.gov_worker_cursor WHERE source_name = 'src'") == (201 + twins,)
 
 
 def test_the_server_names_the_key_that_is_there(admin: Connection) -> None:
     """Whatever is in it; of a violation that names none there is none."""
     key = 'it\'s (candidate_key)=(1) "ä")'
-    put = """INSERT INTO governance_candidate_state
+    put = """INSERT INTO oneroof.governance_candidate_state
                (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash)
              VALUES (%s, 'none', 'g', 's', '1', '3', 0)"""
     admin.execute(put, (key,))

@@ -13,9 +13,9 @@ from oneroof.source import Source
 from oneroof.statements import one
 
 BORN, UNBORN = "dot_tools:DOT-0001", "dot_tools:DOT-0309"
-STATE = """SELECT source_name, source_key, verdict, input_quality_state FROM governance_candidate_state
+STATE = """SELECT source_name, source_key, verdict, input_quality_state FROM oneroof.governance_candidate_state
 WHERE candidate_key = %s"""
-NOTES = "SELECT source_name, source_key, is_double FROM governance_duplicate WHERE candidate_key = %s"
+NOTES = "SELECT source_name, source_key, is_double FROM oneroof.governance_duplicate WHERE candidate_key = %s"
 OWNED = b"level,subject,responsibility,owner,valid_from,valid_to\nscope,*,policy,GOV-COUNCIL,,\n"
 BIRTH = """INSERT INTO birth_registry (collection_name, entity_code, species_code, governance_role, born_at)
 VALUES ('dot_tools', 'DOT-0309', 'SPC-01', 'container', now()) RETURNING id::text"""
@@ -32,7 +32,7 @@ def births(admin: Connection, installed_database: str) -> Source:
 def tools(admin: Connection) -> Source:
     """A registry of one class, whose last objects were never born."""
     source.add(admin, "dot_tools", key=["dot_code"], facts=["tier"], group_by=["status"])
-    admin.execute("UPDATE governance_source SET trusted_at = now() WHERE source_name = 'dot_tools'")
+    admin.execute("UPDATE oneroof.governance_source SET trusted_at = now() WHERE source_name = 'dot_tools'")
     return source.find(admin, "dot_tools")
 
 
@@ -63,14 +63,14 @@ def test_an_object_that_was_never_born_is_deferred_without_a_finding(
     """One that was born is its birth's, and that it is also in its registry is no fault of its input."""
     follow(admin, births, tools)
     unborn = admin.execute(
-        "SELECT candidate_key, verdict, input_quality_state FROM governance_candidate_state"
+        "SELECT candidate_key, verdict, input_quality_state FROM oneroof.governance_candidate_state"
         " WHERE source_name = 'dot_tools'"
     ).fetchall()
     expected = never_born(admin)
     assert UNBORN in expected
     assert {key for key, _, _ in unborn} == expected
     assert {(verdict, state) for _, verdict, state in unborn} == {("deferred_birth", "birth_or_registry_missing")}
-    assert one(admin, "SELECT count(*) FROM v_finding WHERE is_open AND subject LIKE 'dot_tools:%%'") == (0,)
+    assert one(admin, "SELECT count(*) FROM oneroof.v_finding WHERE is_open AND subject LIKE 'dot_tools:%%'") == (0,)
     kept, _, _, state = one(admin, STATE, (BORN,))
     assert (kept, state) == ("birth_registry", "ready")
     assert admin.execute(NOTES, (BORN,)).fetchall() == [("dot_tools", "DOT-0001", False)]
@@ -87,7 +87,8 @@ def test_a_birth_takes_its_object_over_from_the_registry_of_its_class(
     assert one(admin, STATE, (UNBORN,)) == ("birth_registry", key, "covered", "ready")
     assert admin.execute(NOTES, (UNBORN,)).fetchall() == [("dot_tools", "DOT-0309", False)]
     told = admin.execute(
-        "SELECT event_type FROM governance_event WHERE subject_ref = %s AND event_type LIKE '%%object%%'", (UNBORN,)
+        "SELECT event_type FROM oneroof.governance_event WHERE subject_ref = %s AND event_type LIKE '%%object%%'",
+        (UNBORN,),
     ).fetchall()
     assert told == [("governance.handoff.object_born",)]
     admin.execute("UPDATE dot_tools SET status = 'retired' WHERE dot_code = 'DOT-0309'")
@@ -102,12 +103,12 @@ def test_it_does_not_matter_which_registry_is_swept_first(
 ) -> None:
     """Births that come second have their objects all the same."""
     judging.sweep(admin, tools, batch=batch)
-    assert one(admin, "SELECT count(*) FROM governance_candidate_state") == (309,)
+    assert one(admin, "SELECT count(*) FROM oneroof.governance_candidate_state") == (309,)
     judging.sweep(admin, births, batch=batch)
     follow(admin, births, tools)
-    left = "SELECT candidate_key FROM governance_candidate_state WHERE source_name = 'dot_tools'"
+    left = "SELECT candidate_key FROM oneroof.governance_candidate_state WHERE source_name = 'dot_tools'"
     assert {key for (key,) in admin.execute(left)} == never_born(admin)
-    noted = "SELECT count(*) FROM governance_duplicate WHERE source_name = 'dot_tools' AND NOT is_double"
+    noted = "SELECT count(*) FROM oneroof.governance_duplicate WHERE source_name = 'dot_tools' AND NOT is_double"
     assert one(admin, noted) == (309 - len(never_born(admin)),)
     check(admin)
 
@@ -137,15 +138,17 @@ def test_an_unborn_object_that_is_deleted_is_a_tombstone(admin: Connection, birt
 def test_the_audit_gives_a_birth_what_is_its(admin: Connection, births: Source, tools: Source, noted: bool) -> None:
     """Two that meet one object at the same moment do not see each other; whoever was first has it until then."""
     follow(admin, births, tools)
-    (key,) = one(admin, "SELECT source_key FROM governance_candidate_state WHERE candidate_key = %s", (BORN,))
+    (key,) = one(admin, "SELECT source_key FROM oneroof.governance_candidate_state WHERE candidate_key = %s", (BORN,))
     admin.execute(
-        "UPDATE governance_candidate_state SET source_name = 'dot_tools', source_key = 'DOT-0001'"
+        "UPDATE oneroof.governance_candidate_state SET source_name = 'dot_tools', source_key = 'DOT-0001'"
         " WHERE candidate_key = %s",
         (BORN,),
     )
-    admin.execute("DELETE FROM governance_duplicate WHERE candidate_key = %s", (BORN,))
+    admin.execute("DELETE FROM oneroof.governance_duplicate WHERE candidate_key = %s", (BORN,))
     if noted:
-        admin.execute("INSERT INTO governance_duplicate VALUES ('birth_registry', %s, %s, now(), false)", (key, BORN))
+        admin.execute(
+            "INSERT INTO oneroof.governance_duplicate VALUES ('birth_registry', %s, %s, now(), false)", (key, BORN)
+        )
     judging.audit(admin, births)
     judging.judge(admin, births)
     assert one(admin, STATE, (BORN,))[:2] == ("birth_registry", key)
@@ -159,9 +162,9 @@ def test_rows_that_are_births_themselves_are_born(admin: Connection, births: Sou
     admin.execute("INSERT INTO deals SELECT 'D-' || n FROM generate_series(1, 9) AS n")
     words = ["source", "add", "deals", "--key", "code"]
     assert command(*words, "--json", dsn=installed_database).json["births"] is False
-    admin.execute("UPDATE governance_source SET trusted_at = now() WHERE source_name = 'deals'")
+    admin.execute("UPDATE oneroof.governance_source SET trusted_at = now() WHERE source_name = 'deals'")
     deals = source.find(admin, "deals")
-    verdicts = "SELECT DISTINCT verdict FROM governance_candidate_state WHERE source_name = 'deals'"
+    verdicts = "SELECT DISTINCT verdict FROM oneroof.governance_candidate_state WHERE source_name = 'deals'"
     follow(admin, births, deals)
     assert admin.execute(verdicts).fetchall() == [("deferred_birth",)]
     assert command(*words, "--births", dsn=installed_database).code == 0
@@ -176,7 +179,7 @@ def test_a_born_object_that_is_registered_later_is_told_once(admin: Connection, 
     admin.execute(BIRTH.replace("DOT-0309", "DOT-9999"))
     follow(admin, births)
     admin.execute("INSERT INTO dot_tools (dot_code, name) VALUES ('DOT-9999', 'late')")
-    told = "SELECT event_type FROM governance_event WHERE subject_ref = 'dot_tools:DOT-9999' ORDER BY noted_at"
+    told = "SELECT event_type FROM oneroof.governance_event WHERE subject_ref = 'dot_tools:DOT-9999' ORDER BY noted_at"
     for _ in range(2):
         follow(admin, births, tools)
         assert [name for (name,) in admin.execute(told)] == [

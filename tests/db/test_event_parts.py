@@ -31,7 +31,7 @@ def part(number: int, **said: Any) -> dict[str, Any]:
 
 def emit(admin: Connection, batch: list[Any]) -> tuple[int, ...]:
     """Emitted, held, refused and known."""
-    return tuple(one(admin, "SELECT * FROM gov_emit(%s)", (Jsonb(batch),)))
+    return tuple(one(admin, "SELECT * FROM oneroof.gov_emit(%s)", (Jsonb(batch),)))
 
 
 def faults(admin: Connection) -> dict[str, list[str]]:
@@ -135,7 +135,12 @@ def test_a_whole_number_is_one_however_it_is_written(logins: Logins) -> None:
     exponent = '{"change_number": 1e3, "source_key": "K-1000"'
     where = '"source": "birth_registry", "subject_table": "birth_registry", "subject_ref": "E"'
     rest = f', "event_type": "{BORN}", {where}}}'
-    assert tuple(one(logins.admin, "SELECT * FROM gov_emit(%s::jsonb)", (f"[{exponent}{rest}]",))) == (1, 0, 0, 0)
+    assert tuple(one(logins.admin, "SELECT * FROM oneroof.gov_emit(%s::jsonb)", (f"[{exponent}{rest}]",))) == (
+        1,
+        0,
+        0,
+        0,
+    )
     assert emit(logins.admin, [part(1000)]) == (0, 0, 0, 1)
 
 

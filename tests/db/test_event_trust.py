@@ -100,7 +100,9 @@ def test_our_own_workers_are_known_and_nobody_who_calls_a_table_like_one(logins:
     """Whoever has a policy is a worker; a source of that name has to be trusted like any other."""
     admin = logins.admin
     logins.activate(BORN)
-    workers = [str(name) for (name,) in admin.execute("SELECT worker_name FROM governance_worker_policy ORDER BY 1")]
+    workers = [
+        str(name) for (name,) in admin.execute("SELECT worker_name FROM oneroof.governance_worker_policy ORDER BY 1")
+    ]
     assert emit(logins.worker, *(said(n, by=name) for n, name in enumerate(workers))).emitted == len(workers) == 5
     assert emit(logins.worker, said(7, by="gov_worker_of_nobody"), said(8, by="oneroof")) == Emitted(0, 2, 0, 0)
     add(logins, "gov_input_gate")
@@ -138,17 +140,17 @@ def test_trust_waits_for_who_emits_at_this_moment(logins: Logins) -> None:
 def test_trust_waits_for_who_takes_changes_in_at_this_moment(logins: Logins) -> None:
     """Or their class would never be marked: they were kept by who still found nobody that trusts them."""
     admin = logins.admin
-    admin.execute("UPDATE governance_source SET trusted_at = NULL WHERE source_name = 'registry_changelog'")
+    admin.execute("UPDATE oneroof.governance_source SET trusted_at = NULL WHERE source_name = 'registry_changelog'")
     number = source.request_trust(logins.requester, "registry_changelog", reason="known")
     deciding = threading.Thread(target=lambda: approvals.decide(logins.approver, number, "approved"))
     change = """[{"row": {"action": "certify"}, "class": "things", "ref": "x", "born": true, "many": 1,
                   "at": "2026-03-01", "start": "2026-03-01", "ends": "2026-03-02"}]"""
     with transaction(logins.worker, doing="taking", role=WORKER):
-        one(logins.worker, "SELECT public.gov_handoff_take('registry_changelog', false, %s)", (change,))
+        one(logins.worker, "SELECT oneroof.gov_handoff_take('registry_changelog', false, %s)", (change,))
         deciding.start()
         _await_lock(admin, logins.approver)
     deciding.join()
-    marked = "SELECT class, dirty FROM governance_group_mark"
+    marked = "SELECT class, dirty FROM oneroof.governance_group_mark"
     assert admin.execute(marked).fetchall() == [("things", True)]
 
 

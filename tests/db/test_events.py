@@ -252,7 +252,7 @@ def test_a_type_that_enters_the_vocabulary_later_keeps_its_rules(logins: Logins)
     elsewhere = Event(**{**_fields(born(3, kind="governance.thing.new")), "subject_table": "somewhere"})
     emit(logins.worker, elsewhere)
     entry = {**vocabulary.shipped()[0], "event_type": "governance.thing.new", "subject_table": "birth_registry"}
-    logins.admin.execute("SELECT gov_events_plant(%s)", (Jsonb([entry]),))
+    logins.admin.execute("SELECT oneroof.gov_events_plant(%s)", (Jsonb([entry]),))
     events.register(logins.admin)
     logins.activate("governance.thing.new")
     assert events.promote(logins.worker) == 3
@@ -572,7 +572,7 @@ def test_doc41_11_2_signal_not_data(logins: Logins, payload: Any, named: str, ac
 def test_what_is_no_event_is_refused(logins: Logins, change: dict[str, Any]) -> None:
     """One domain, an address, an id, and nothing beside."""
     part = {**born(1).part(), **change}
-    row = one(logins.admin, "SELECT * FROM gov_emit(%s)", (Jsonb([part, 7, "x"]),))
+    row = one(logins.admin, "SELECT * FROM oneroof.gov_emit(%s)", (Jsonb([part, 7, "x"]),))
     assert row == (0, 0, 3, 0)
     assert (outbox(logins.admin), held(logins.admin)) == ([], 0)
     assert 1 <= len(found(logins.admin, "input_invalid_schema")) <= 2
@@ -583,8 +583,8 @@ def test_events_are_an_array(logins: Logins) -> None:
     wrongs: list[Any] = [{}, 1, None]
     for wrong in wrongs:
         with pytest.raises(psycopg.errors.InvalidParameterValue, match="array"):
-            logins.admin.execute("SELECT * FROM gov_emit(%s)", (Jsonb(wrong),))
-    assert one(logins.admin, "SELECT * FROM gov_emit('[]')") == (0, 0, 0, 0)
+            logins.admin.execute("SELECT * FROM oneroof.gov_emit(%s)", (Jsonb(wrong),))
+    assert one(logins.admin, "SELECT * FROM oneroof.gov_emit('[]')") == (0, 0, 0, 0)
 
 
 def test_doc41_5_subject_addressing(logins: Logins) -> None:
@@ -612,7 +612,7 @@ def test_an_id_follows_from_the_change_and_from_nothing_else(logins: Logins) -> 
     assert emit(logins.worker, born(1), born(1, group_key="other")) == Emitted(1, 0, 0, 1)
     assert emit(logins.worker, born(1, kind=RETIRED), born(2, subject=1)) == Emitted(2, 0, 0, 0)
     (first,) = one(logins.admin, "SELECT id::text FROM event_outbox WHERE event_type = %s ORDER BY created_at", (BORN,))
-    assert one(logins.admin, "SELECT gov_event_id('birth_registry', 'ENT-1', 1, %s)::text", (BORN,)) == (first,)
+    assert one(logins.admin, "SELECT oneroof.gov_event_id('birth_registry', 'ENT-1', 1, %s)::text", (BORN,)) == (first,)
     assert first[14] == "8"
 
 
@@ -620,8 +620,8 @@ def test_what_an_earlier_installation_emitted_is_not_emitted_again(logins: Login
     """Our tables are gone and made anew; the outbox stays as it is."""
     logins.activate(BORN)
     emit(logins.worker, born(1), born(2))
-    logins.admin.execute("DELETE FROM governance_event")
-    logins.admin.execute("SELECT gov_events_plant('[]')")
+    logins.admin.execute("DELETE FROM oneroof.governance_event")
+    logins.admin.execute("SELECT oneroof.gov_events_plant('[]')")
     assert emit(logins.worker, born(1), born(2), born(3)) == Emitted(1, 0, 0, 2)
     assert events.foreign(logins.admin) == []
 
@@ -699,7 +699,7 @@ def test_doc41_11_8_one_domain(logins: Logins) -> None:
 
 
 SEEN = (
-    "SELECT events_seen FROM gov_worker_cursor"
+    "SELECT events_seen FROM oneroof.gov_worker_cursor"
     " WHERE worker_name = 'gov_handoff_intake' AND source_name = 'event_outbox'"
 )
 
@@ -725,9 +725,11 @@ def test_our_own_signals_are_left_to_the_frontier_who_counts_them(logins: Logins
     inventory.settle(admin)
     held = claim(admin, executor_name(handoff_intake.NAME, "event_outbox"), instance="here", ttl=600)
     intake = HandoffIntake(admin, tailed, held, sweep_interval=3600)
-    remembered = "SELECT count(*) FROM governance_open_span AS r JOIN gov_worker_cursor USING (cursor_id)"
+    remembered = (
+        "SELECT count(*) FROM oneroof.governance_open_span AS r JOIN oneroof.gov_worker_cursor USING (cursor_id)"
+    )
     remembered += " WHERE source_name = 'event_outbox'"
-    admin.execute("DELETE FROM governance_open_span")
+    admin.execute("DELETE FROM oneroof.governance_open_span")
     assert intake.run_once().seen == 0
     assert (one(admin, remembered), one(admin, SEEN)) == ((0,), before)
     columns = "event_domain, event_type, event_stream, delivery_lane, event_subject_table, canonical_address, actor_ref"

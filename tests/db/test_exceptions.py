@@ -42,7 +42,9 @@ def ask(connection: Connection, subject: str = SUBJECT, *, days: int | None = No
 
 
 def effective(connection: Connection) -> list[tuple[str, str, str]]:
-    return connection.execute("SELECT level, subject, state FROM v_exception_effective ORDER BY 1, 2").fetchall()
+    return connection.execute(
+        "SELECT level, subject, state FROM oneroof.v_exception_effective ORDER BY 1, 2"
+    ).fetchall()
 
 
 def audit(connection: Connection) -> list[tuple[str, str]]:
@@ -146,7 +148,9 @@ def test_a_rewritten_exception_is_not_what_was_asked(
 ) -> None:
     """Our own row changed behind the request: the approval is bound to what it said."""
     number, request = ask(asking)
-    admin.execute("UPDATE governance_exception SET subject = 'supplier_records' WHERE exception_id = %s", (number,))
+    admin.execute(
+        "UPDATE oneroof.governance_exception SET subject = 'supplier_records' WHERE exception_id = %s", (number,)
+    )
     with pytest.raises(Refused, match="is not what the request says"):
         approvals.decide(deciding, request, "approved")
 
@@ -181,7 +185,7 @@ def test_the_same_again_is_one_and_another_is_refused(
         ask(asking)
     assert refused.value.hint == f"oneroof exceptions revoke {number}"
     assert ask(asking, "supplier_records")[0] != number
-    assert one(admin, "SELECT count(*) FROM governance_exception") == (2,)
+    assert one(admin, "SELECT count(*) FROM oneroof.governance_exception") == (2,)
 
 
 def test_a_request_made_past_the_command_ratifies_nothing(
@@ -208,7 +212,8 @@ def test_the_table_itself_wants_two_people(asking: Connection, admin: Connection
     number, _ = ask(asking)
     with pytest.raises(psycopg.errors.CheckViolation, match="four_eyes"):
         admin.execute(
-            "UPDATE governance_exception SET ratified_at = now(), ratified_by = 'requester' WHERE exception_id = %s",
+            "UPDATE oneroof.governance_exception SET ratified_at = now(), ratified_by = 'requester' WHERE"
+            " exception_id = %s",
             (number,),
         )
 
@@ -231,7 +236,7 @@ def test_a_wrong_exception_is_wrong_usage(
     with pytest.raises(Usage, match=said) as wrong:
         exceptions.add(asking, level, subject, reason="x", until=until)
     assert wrong.value.hint is not None
-    assert one(admin, "SELECT count(*) FROM governance_exception") == (0,)
+    assert one(admin, "SELECT count(*) FROM oneroof.governance_exception") == (0,)
 
 
 def test_an_exception_needs_a_reason_and_a_person(asking: Connection, admin: Connection) -> None:
@@ -241,13 +246,13 @@ def test_an_exception_needs_a_reason_and_a_person(asking: Connection, admin: Con
     with pytest.raises(Refused, match="no registered person"):
         exceptions.add(admin, "collection", SUBJECT, reason="x")
     for statement in (
-        "INSERT INTO governance_exception (level, subject) VALUES ('scope', '*')",
-        "SELECT gov_exception_ratify(1::bigint, '1')",
-        "UPDATE governance_exception SET valid_to = NULL",
+        "INSERT INTO oneroof.governance_exception (level, subject) VALUES ('scope', '*')",
+        "SELECT oneroof.gov_exception_ratify(1::bigint, '1')",
+        "UPDATE oneroof.governance_exception SET valid_to = NULL",
     ):
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             asking.execute(statement)
-    assert one(admin, "SELECT count(*) FROM governance_exception") == (0,)
+    assert one(admin, "SELECT count(*) FROM oneroof.governance_exception") == (0,)
 
 
 def test_the_best_state_of_a_subject_is_its_effective_one(

@@ -20,9 +20,9 @@ from oneroof.statements import one
 from oneroof.watch import watch
 
 HEAD = "level,subject,responsibility,owner,valid_from,valid_to\n"
-STATE = """SELECT c.verdict, c.undecided_reason, c.input_quality_state FROM governance_candidate_state AS c
+STATE = """SELECT c.verdict, c.undecided_reason, c.input_quality_state FROM oneroof.governance_candidate_state AS c
            WHERE c.candidate_key = %s"""
-ENDED = "SELECT state, resolution FROM governance_retry"
+ENDED = "SELECT state, resolution FROM oneroof.governance_retry"
 # Words that can be read, and one that cannot.
 FICKLE = """CREATE TYPE fickle AS (word text);
     CREATE FUNCTION fickle_text(fickle) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
@@ -46,7 +46,7 @@ def operator(installed_database: str) -> Iterator[Connection]:
 @pytest.fixture
 def born(admin: Connection, operator: Connection) -> str:
     """An object with an owner, swept, judged and covered; the key of its row."""
-    admin.execute("DELETE FROM governance_source WHERE source_name <> %s", (BIRTHS,))
+    admin.execute("DELETE FROM oneroof.governance_source WHERE source_name <> %s", (BIRTHS,))
     owners.take(operator, f"{HEAD}scope,*,policy,GOV-COUNCIL,,\n".encode(), form="csv")
     (key,) = one(
         admin,
@@ -75,11 +75,11 @@ def poison(admin: Connection, key: str, *, status: str = POISON) -> None:
 
 def patient(admin: Connection) -> None:
     """Nothing is tried again by itself."""
-    admin.execute("UPDATE governance_worker_policy SET backoff_first = '1 hour', backoff_most = '1 hour'")
+    admin.execute("UPDATE oneroof.governance_worker_policy SET backoff_first = '1 hour', backoff_most = '1 hour'")
 
 
 def items(admin: Connection) -> list[tuple[int, str]]:
-    return [tuple(row) for row in admin.execute("SELECT item_id, state FROM governance_retry ORDER BY 1")]
+    return [tuple(row) for row in admin.execute("SELECT item_id, state FROM oneroof.governance_retry ORDER BY 1")]
 
 
 def books(admin: Connection) -> Scope:
@@ -114,8 +114,8 @@ def test_a_candidate_whose_row_becomes_poison_is_undecided_until_it_is_mended(
     assert (state(admin), books(admin).rows.unapplied.count, books(admin).undecided) == (RETRY, 0, undecided + 1)
     assert (reasons(admin), books(admin).is_complete) == ({"retry": 1}, False)
 
-    admin.execute("UPDATE governance_worker_policy SET attempts = 2")
-    admin.execute("UPDATE governance_retry SET next_attempt_at = now()")
+    admin.execute("UPDATE oneroof.governance_worker_policy SET attempts = 2")
+    admin.execute("UPDATE oneroof.governance_retry SET next_attempt_at = now()")
     follow(admin)
     assert [state for _, state in items(admin)] == ["dead"]
     assert (state(admin), reasons(admin), books(admin).undecided) == (DEAD, {"dead_letter": 1}, undecided + 1)
@@ -202,7 +202,7 @@ def test_a_mended_row_that_waits_is_judged_by_its_new_facts(admin: Connection, b
     poison(admin, born)
     follow(admin)
     poison(admin, born, status="retired")
-    admin.execute("UPDATE governance_retry SET next_attempt_at = now()")
+    admin.execute("UPDATE oneroof.governance_retry SET next_attempt_at = now()")
     follow(admin)
     assert state(admin)[0] == "retired"
     judging.check(admin)
@@ -227,7 +227,7 @@ def test_the_newest_change_of_a_row_says_how_it_is(admin: Connection, born: str,
     poison(admin, born)
     follow(admin)
     patient(admin)
-    admin.execute("UPDATE governance_worker_policy SET attempts = 5")
+    admin.execute("UPDATE oneroof.governance_worker_policy SET attempts = 5")
     poison(admin, born, status=POISON + "x")
     follow(admin)
     (older, _), (newer, _) = items(admin)
@@ -247,7 +247,7 @@ def test_what_else_is_known_of_an_object_stays_known(admin: Connection, born: st
     poison(admin, born)
     follow(admin)
     assert state(admin) == DEAD
-    facts = "SELECT facts FROM governance_object WHERE candidate_key = %s"
+    facts = "SELECT facts FROM oneroof.governance_object WHERE candidate_key = %s"
     assert one(admin, facts, (KEY,))[0] == {"owners": {"health": 1}, "state": {"failed": "dead"}}
     retry.resolve(operator, [item for item, _ in items(admin)], reason="known")
     judging.judge(admin, judging.births(admin))
@@ -266,7 +266,7 @@ def test_a_birth_that_failed_has_no_candidate_and_is_accounted_by_its_item(admin
     )
     follow(admin)
     assert (state(admin), reasons(admin), books(admin).rows.dead_letter.count) == (COVERED, {"dead_letter": 1}, 1)
-    assert one(admin, "SELECT count(*) FROM governance_object WHERE facts -> 'state' ? 'failed'") == (0,)
+    assert one(admin, "SELECT count(*) FROM oneroof.governance_object WHERE facts -> 'state' ? 'failed'") == (0,)
 
 
 @pytest.mark.usefixtures("born")
@@ -284,8 +284,8 @@ def test_a_row_whose_candidate_key_cannot_be_made_is_put_aside_all_the_same(admi
     judging.intake(admin, tailed)
     judging.judge(admin, tailed)
     assert [state for _, state in items(admin)] == ["dead"]
-    assert one(admin, "SELECT candidate_key FROM governance_retry") == (None,)
-    group = "SELECT group_key FROM governance_candidate_state WHERE candidate_key = 'fickles:w8'"
+    assert one(admin, "SELECT candidate_key FROM oneroof.governance_retry") == (None,)
+    group = "SELECT group_key FROM oneroof.governance_candidate_state WHERE candidate_key = 'fickles:w8'"
     assert one(admin, group) == ("fickles/grown",)
 
 
@@ -293,14 +293,15 @@ def test_many_objects_at_once(admin: Connection, born: str, operator: Connection
     """A hundred rows fail together, and are replayed together when they are mended."""
     impatient(admin, attempts=1)
     admin.execute(
-        "UPDATE birth_registry SET status = %s WHERE id IN (SELECT source_key::int FROM governance_candidate_state"
+        "UPDATE birth_registry SET status = %s WHERE id IN (SELECT source_key::int FROM"
+        " oneroof.governance_candidate_state"
         " WHERE verdict = 'covered' AND source_key <> %s AND group_key LIKE '%%/born' LIMIT 100)",
         (POISON, born),
     )
     follow(admin)
     many = len(items(admin))
     assert many == 100
-    dead = "SELECT count(*) FROM governance_candidate_state WHERE undecided_reason = 'dead_letter'"
+    dead = "SELECT count(*) FROM oneroof.governance_candidate_state WHERE undecided_reason = 'dead_letter'"
     assert (one(admin, dead)[0], reasons(admin)) == (many, {"dead_letter": many})
     admin.execute("UPDATE birth_registry SET status = 'born' WHERE status = %s", (POISON,))
     assert retry.replay(operator, [item for item, _ in items(admin)]) == many

@@ -72,11 +72,11 @@ def test_seen_again_is_counted_but_never_churned(worker: Connection) -> None:
     """Unchanged within 30 seconds nothing is written, not even a lock; changed details or a later look count."""
     stop_clock(worker, seconds=0)
     find(worker, dead=3)
-    at, first = place(worker), one(worker, "SELECT xmin::text, xmax::text FROM governance_finding")
+    at, first = place(worker), one(worker, "SELECT xmin::text, xmax::text FROM oneroof.governance_finding")
     stop_clock(worker, seconds=29)
     assert find(worker, dead=3) is False
     assert place(worker) == at
-    assert one(worker, "SELECT xmin::text, xmax::text FROM governance_finding") == first
+    assert one(worker, "SELECT xmin::text, xmax::text FROM oneroof.governance_finding") == first
     assert find(worker, dead=4) is False
     assert issue(worker) == ("open", 2, 0, {"dead": 4}, True)
     stop_clock(worker, seconds=59)
@@ -181,7 +181,7 @@ def test_an_unknown_type_is_refused(worker: Connection) -> None:
             transaction(worker, doing="finding", role="oneroof_worker"),
         ):
             raise_finding(worker, issue_type, subject=subject, title="x", details={})
-    assert worker.execute("SELECT FROM governance_finding").fetchall() == []
+    assert worker.execute("SELECT FROM oneroof.governance_finding").fetchall() == []
 
 
 def test_only_who_works_or_operates_may_raise(worker: Connection) -> None:

@@ -23,12 +23,13 @@ def test_findings_are_counted_class_by_class_where_there_are_many_objects(admin:
     judging.sweep(admin, births)
     judging.judge(admin, births)
     counted = (
-        "SELECT class, issue_type, population, samples FROM governance_class_finding WHERE population > 0 ORDER BY 1, 2"
+        "SELECT class, issue_type, population, samples FROM oneroof.governance_class_finding WHERE population"
+        " > 0 ORDER BY 1, 2"
     )
     at_once = admin.execute(counted).fetchall()
     assert len(at_once) > 5
-    admin.execute("DELETE FROM governance_class_finding")
-    admin.execute("UPDATE governance_class SET counted_xid = NULL")
+    admin.execute("DELETE FROM oneroof.governance_class_finding")
+    admin.execute("UPDATE oneroof.governance_class SET counted_xid = NULL")
     left = [facts.count(admin, births, most=200)]
     while left[-1]:
         left.append(facts.count(admin, births, most=200))
@@ -42,8 +43,8 @@ def test_a_count_that_was_not_kept_is_made_again(admin: Connection, monkeypatch:
     births = judging.births(admin)
     judging.sweep(admin, births)
     judging.judge(admin, births)
-    admin.execute("DELETE FROM governance_class_finding")
-    admin.execute("UPDATE governance_class SET counted_xid = NULL")
+    admin.execute("DELETE FROM oneroof.governance_class_finding")
+    admin.execute("UPDATE oneroof.governance_class SET counted_xid = NULL")
     held = lease.claim(admin, f"{candidate_scan.NAME}:birth_registry", instance="test")
     scan, count, failed = CandidateScan(admin, births, held, at_once=True), facts.count, list[int]()
 
@@ -58,7 +59,7 @@ def test_a_count_that_was_not_kept_is_made_again(admin: Connection, monkeypatch:
     with pytest.raises(OneroofError, match="division by zero"):
         inventory.until_idle(scan)
     inventory.until_idle(scan)
-    assert one(admin, "SELECT count(*) > 5 FROM governance_class_finding WHERE population > 0") == (True,)
+    assert one(admin, "SELECT count(*) > 5 FROM oneroof.governance_class_finding WHERE population > 0") == (True,)
 
 
 def test_a_count_that_takes_too_long_is_one_of_fewer_objects(
@@ -81,10 +82,10 @@ def test_a_count_that_takes_too_long_is_one_of_fewer_objects(
     inventory.until_idle(scan)
     assert asked[0] == facts.COUNTED
     assert min(asked) <= 200
-    assert one(admin, "SELECT count(*) > 5 FROM governance_class_finding WHERE population > 0") == (True,)
+    assert one(admin, "SELECT count(*) > 5 FROM oneroof.governance_class_finding WHERE population > 0") == (True,)
     assert one(
         admin,
-        "SELECT count(*) FROM governance_class WHERE source_name = %s AND counted_xid IS NULL",
+        "SELECT count(*) FROM oneroof.governance_class WHERE source_name = %s AND counted_xid IS NULL",
         (births.source_name,),
     ) == (0,)
 

@@ -94,7 +94,7 @@ def test_taking_on_a_role_changes_nothing(logins: Logins) -> None:
     for role in ("oneroof_owner", "oneroof_approver", "approver"):
         with logins.admin.transaction(), pytest.raises(psycopg.Error, match="no registered person"):  # noqa: PT012
             logins.admin.execute(f"SET LOCAL ROLE {role}")
-            logins.admin.execute("SELECT gov_request_decide(%s::bigint, 'approved', NULL)", (request,))
+            logins.admin.execute("SELECT oneroof.gov_request_decide(%s::bigint, 'approved', NULL)", (request,))
     assert not logins.is_open()
 
 
@@ -240,7 +240,7 @@ def test_people_change_only_under_four_eyes(logins: Logins) -> None:
             people.change(logins.admin, "newcomer", content, reason=None)
         with pytest.raises(psycopg.Error, match="two approvers already"):
             logins.admin.execute(
-                'SELECT gov_person_bootstrap(\'newcomer\', \'{"action": "add", "login": "newcomer"}\')'
+                'SELECT oneroof.gov_person_bootstrap(\'newcomer\', \'{"action": "add", "login": "newcomer"}\')'
             )
         request = people.change(logins.requester, "newcomer", content, reason="joins the team")
         assert request is not None

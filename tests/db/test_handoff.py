@@ -10,8 +10,8 @@ from oneroof import findings, source
 from oneroof.connection import Connection
 from oneroof.statements import one
 
-WINDOWS = "SELECT change_kind, class, changes FROM governance_handoff ORDER BY 1, 2, window_start"
-MARKS = "SELECT class, dirty_reason, changes FROM governance_group_mark WHERE dirty ORDER BY 1"
+WINDOWS = "SELECT change_kind, class, changes FROM oneroof.governance_handoff ORDER BY 1, 2, window_start"
+MARKS = "SELECT class, dirty_reason, changes FROM oneroof.governance_group_mark WHERE dirty ORDER BY 1"
 LOGGED = "INSERT INTO registry_changelog (entity_type, entity_code, action, source_kind) VALUES ('{}', '{}', '{}', {})"
 LOGGED_OF = (
     "INSERT INTO registry_changelog (entity_type, entity_code, action)"
@@ -22,11 +22,12 @@ APPROVED = (
     " VALUES ('{}', 's', 'somebody', 'approved')"
 )
 OWNED = (
-    "INSERT INTO governance_object_ownership (level, subject, responsibility, owner_ref, valid_from, recorded_by,"
+    "INSERT INTO oneroof.governance_object_ownership (level, subject, responsibility, owner_ref, valid_from,"
+    " recorded_by,"
     " recorded_at) VALUES ('collection', 'contracts', 'policy', 'GOV-COUNCIL', now(), 'requester', now())"
 )
 EXCUSED = (
-    "INSERT INTO governance_exception (level, subject, reason, valid_from, requested_by, requested_at)"
+    "INSERT INTO oneroof.governance_exception (level, subject, reason, valid_from, requested_by, requested_at)"
     " VALUES ('collection', 'contracts', 'why', now(), 'requester', now())"
 )
 # Every kind that change logs and registers hand off, from a change in each of its tail sources (doc 32 §3).
@@ -106,7 +107,12 @@ CHANGES = {
         "authority_changed",
         "*",
     ),
-    "ruleset": ("governance_ruleset", "UPDATE governance_ruleset SET retired_at = now()", "ruleset_changed", "*"),
+    "ruleset": (
+        "governance_ruleset",
+        "UPDATE oneroof.governance_ruleset SET retired_at = now()",
+        "ruleset_changed",
+        "*",
+    ),
 }
 
 
@@ -146,7 +152,7 @@ def test_many_changes_of_a_group_are_one_mark_and_the_latest_names_it(admin: Con
     take(admin, "registry_changelog")
     ((kind, subject, changes, ref, latest),) = admin.execute(
         "SELECT change_kind, class, changes, ref, occurred_at = (SELECT max(timestamp) AT TIME ZONE 'UTC'"
-        " FROM registry_changelog WHERE entity_type = 't') FROM governance_handoff"
+        " FROM registry_changelog WHERE entity_type = 't') FROM oneroof.governance_handoff"
     ).fetchall()
     assert (kind, subject, changes, latest) == ("object_registered", "t", 1200, True)
     assert one(
@@ -168,14 +174,14 @@ def test_a_register_row_that_is_written_again_as_it_was_is_no_change(admin: Conn
     for title in ("other", "this", "other"):
         admin.execute("UPDATE normative_registry SET title = %s WHERE code = %s", (title, code))
         take(admin, "normative_registry")
-    assert one(admin, "SELECT sum(changes) FROM governance_handoff") == (3,)
+    assert one(admin, "SELECT sum(changes) FROM oneroof.governance_handoff") == (3,)
 
 
 def test_our_own_rows_and_requests_start_no_work(admin: Connection) -> None:
     """Audit rows in the change log are counted; our requests are no authority of the host's."""
     for name in ("registry_changelog", "approval_requests"):
         take(admin, name)
-    admin.execute("SELECT gov_audit('x', 'y', 'z')")
+    admin.execute("SELECT oneroof.gov_audit('x', 'y', 'z')")
     admin.execute(APPROVED.format("gate.open"))
     for name in ("registry_changelog", "approval_requests"):
         take(admin, name)
@@ -189,13 +195,13 @@ def test_a_mark_makes_its_class_be_judged_again_and_no_other(admin: Connection) 
     judging.sweep(admin, tailed)
     judging.judge(admin, tailed)
     take(admin, "registry_changelog")
-    (name,) = one(admin, "SELECT class FROM governance_fact_set GROUP BY 1 ORDER BY count(*) DESC LIMIT 1")
-    judged = "SELECT count(*) FILTER (WHERE class = %s), count(*) FROM governance_fact_set WHERE judged_at > %s"
+    (name,) = one(admin, "SELECT class FROM oneroof.governance_fact_set GROUP BY 1 ORDER BY count(*) DESC LIMIT 1")
+    judged = "SELECT count(*) FILTER (WHERE class = %s), count(*) FROM oneroof.governance_fact_set WHERE judged_at > %s"
     (before,) = one(admin, "SELECT clock_timestamp()")
     admin.execute(LOGGED.format(name, "x", "policy_change", "NULL"))
     take(admin, "registry_changelog")
     judging.judge(admin, tailed)
-    members = one(admin, "SELECT count(*) FROM governance_fact_set WHERE class = %s", (name,))[0]
+    members = one(admin, "SELECT count(*) FROM oneroof.governance_fact_set WHERE class = %s", (name,))[0]
     assert one(admin, judged, (name, before)) == (members, members)
     assert admin.execute(MARKS).fetchall() == []
     judging.check(admin)
@@ -205,7 +211,7 @@ def test_an_untrusted_source_is_captured_and_flagged_and_marks_nothing_until_two
     admin: Connection,
 ) -> None:
     """Doc 32 §7: it cannot silently inject governance work."""
-    admin.execute("UPDATE governance_source SET trusted_at = NULL WHERE source_name = 'registry_changelog'")
+    admin.execute("UPDATE oneroof.governance_source SET trusted_at = NULL WHERE source_name = 'registry_changelog'")
     take(admin, "registry_changelog")
     admin.execute(LOGGED.format("t", "x", "certify", "NULL"))
     take(admin, "registry_changelog")
@@ -215,13 +221,14 @@ def test_an_untrusted_source_is_captured_and_flagged_and_marks_nothing_until_two
         "handoff:registry_changelog"
     ]
     # However long it takes: what is told and forgotten of others is kept here.
-    admin.execute("UPDATE governance_handoff SET told = changes, told_at = now() - interval '9 days'")
+    admin.execute("UPDATE oneroof.governance_handoff SET told = changes, told_at = now() - interval '9 days'")
     admin.execute(
-        "INSERT INTO governance_handoff SELECT source_name, change_kind, 'another', window_start, window_end, 'u',"
-        " 1, 0, 0, NULL, false, occurred_at, ref, NULL, NULL, untold_since FROM governance_handoff"
+        "INSERT INTO oneroof.governance_handoff SELECT source_name, change_kind, 'another', window_start,"
+        " window_end, 'u',"
+        " 1, 0, 0, NULL, false, occurred_at, ref, NULL, NULL, untold_since FROM oneroof.governance_handoff"
     )
-    admin.execute("SELECT gov_handoffs_tell('registry_changelog', 'all')")
-    admin.execute("SELECT gov_source_trust('registry_changelog')")
+    admin.execute("SELECT oneroof.gov_handoffs_tell('registry_changelog', 'all')")
+    admin.execute("SELECT oneroof.gov_source_trust('registry_changelog')")
     assert admin.execute(MARKS).fetchall() == [("t", "object_registered", 1), ("u", "object_registered", 1)]
     assert [each for each in findings.listing(admin) if each.issue_type == "input_untrusted_source"] == []
 
@@ -232,7 +239,7 @@ def test_a_storm_is_one_finding_and_marks_are_never_more_than_groups(admin: Conn
     judging.sweep(admin, tailed)
     judging.judge(admin, tailed)
     take(admin, "registry_changelog")
-    admin.execute("UPDATE governance_worker_policy SET storm_changes = 1000")
+    admin.execute("UPDATE oneroof.governance_worker_policy SET storm_changes = 1000")
     admin.execute(
         "INSERT INTO registry_changelog (entity_type, entity_code, action)"
         " SELECT 't', 'x', 'certify' FROM generate_series(1, 1500)"
@@ -242,12 +249,12 @@ def test_a_storm_is_one_finding_and_marks_are_never_more_than_groups(admin: Conn
     assert [each.subject for each in storms] == ["gov_handoff_intake:registry_changelog"]
     admin.execute(
         "INSERT INTO registry_changelog (entity_type, entity_code, action)"
-        " SELECT class, 'x', 'certify' FROM governance_class"
+        " SELECT class, 'x', 'certify' FROM oneroof.governance_class"
     )
     take(admin, "registry_changelog")
-    (classes,) = one(admin, "SELECT count(*) FROM governance_class")
-    assert one(admin, "SELECT count(*) FROM governance_group_mark WHERE dirty") == (classes + 1,)
-    assert one(admin, "SELECT taken FROM gov_handoffs_absorb(7)") == (7,)
+    (classes,) = one(admin, "SELECT count(*) FROM oneroof.governance_class")
+    assert one(admin, "SELECT count(*) FROM oneroof.governance_group_mark WHERE dirty") == (classes + 1,)
+    assert one(admin, "SELECT taken FROM oneroof.gov_handoffs_absorb(7)") == (7,)
     judging.judge(admin, tailed)
     assert admin.execute(MARKS).fetchall() == []
     judging.check(admin)
@@ -261,9 +268,9 @@ def test_a_change_log_is_followed_from_where_it_was_registered(admin: Connection
     admin.execute("INSERT INTO app_log VALUES (1, now(), 'before')")
     settle(admin)
     source.add(admin, "app_log", key=["id"], kind=source.CHANGELOG, timestamp="at", of_class="kind")
-    admin.execute("UPDATE governance_source SET trusted_at = now() WHERE source_name = 'app_log'")
+    admin.execute("UPDATE oneroof.governance_source SET trusted_at = now() WHERE source_name = 'app_log'")
     admin.execute(
-        "INSERT INTO governance_handoff_map (map_code, source_name, priority, change_kind, dirties, dimensions,"
+        "INSERT INTO oneroof.governance_handoff_map (map_code, source_name, priority, change_kind, dirties, dimensions,"
         """ description) VALUES ('app', 'app_log', 1, 'object_registered', 'class', '{"class": "@class"}', 'x')"""
     )
     admin.execute("INSERT INTO app_log VALUES (2, now(), 'between')")
@@ -277,8 +284,8 @@ def test_a_change_log_is_followed_from_where_it_was_registered(admin: Connection
 def test_what_has_no_address_is_poison_and_the_rest_goes_on(admin: Connection, letter: str) -> None:
     """A ref or a group that is longer than an address: a dead letter, and no other row waits for it."""
     take(admin, "registry_changelog")
-    (before,) = one(admin, "SELECT events_seen FROM gov_worker_cursor WHERE source_name = 'registry_changelog'")
-    admin.execute("UPDATE governance_worker_policy SET attempts = 1")
+    (before,) = one(admin, "SELECT events_seen FROM oneroof.gov_worker_cursor WHERE source_name = 'registry_changelog'")
+    admin.execute("UPDATE oneroof.governance_worker_policy SET attempts = 1")
     admin.execute(
         "INSERT INTO registry_changelog (entity_type, entity_code, action)"
         " SELECT CASE n WHEN 7 THEN repeat('g', 1000000) ELSE 't' END,"
@@ -286,10 +293,13 @@ def test_what_has_no_address_is_poison_and_the_rest_goes_on(admin: Connection, l
         (letter,),
     )
     take(admin, "registry_changelog")
-    assert one(admin, "SELECT changes FROM governance_handoff") == (18,)
-    dead = "SELECT count(*) FROM governance_retry WHERE state = 'dead' AND source_name = 'registry_changelog'"
+    assert one(admin, "SELECT changes FROM oneroof.governance_handoff") == (18,)
+    dead = "SELECT count(*) FROM oneroof.governance_retry WHERE state = 'dead' AND source_name = 'registry_changelog'"
     assert one(admin, dead) == (2,)
-    seen = "SELECT events_seen - (last_run_summary ->> 'own')::bigint FROM gov_worker_cursor WHERE source_name = %s"
+    seen = (
+        "SELECT events_seen - (last_run_summary ->> 'own')::bigint FROM oneroof.gov_worker_cursor WHERE"
+        " source_name = %s"
+    )
     assert one(admin, seen, ("registry_changelog",)) == (before + 20,)
 
 
@@ -297,9 +307,12 @@ def test_odd_times_of_changes_are_taken_and_none_is_lost(admin: Connection) -> N
     """Infinity, the far future and the far past."""
     admin.execute("CREATE TABLE odd (id int PRIMARY KEY, at timestamptz, what text)")
     source.add(admin, "odd", key=["id"], timestamp="at", kind=source.CHANGELOG, facts=["what"])
-    admin.execute("UPDATE governance_source SET trusted_at = now(), class_column = 'what' WHERE source_name = 'odd'")
     admin.execute(
-        "INSERT INTO governance_handoff_map (map_code, source_name, priority, change_kind, dirties, description)"
+        "UPDATE oneroof.governance_source SET trusted_at = now(), class_column = 'what' WHERE source_name = 'odd'"
+    )
+    admin.execute(
+        "INSERT INTO oneroof.governance_handoff_map (map_code, source_name, priority, change_kind, dirties,"
+        " description)"
         " VALUES ('odd', 'odd', 1, 'policy_changed', 'class', 'any')"
     )
     take(admin, "odd")
@@ -307,8 +320,8 @@ def test_odd_times_of_changes_are_taken_and_none_is_lost(admin: Connection) -> N
     for number, text in enumerate(times):
         admin.execute("INSERT INTO odd VALUES (%s, %s::timestamptz, 'c')", (number, text))
     take(admin, "odd")
-    assert one(admin, "SELECT sum(changes) FROM governance_handoff WHERE class = 'c'") == (len(times),)
-    assert one(admin, "SELECT count(*) FROM governance_retry") == (0,)
+    assert one(admin, "SELECT sum(changes) FROM oneroof.governance_handoff WHERE class = 'c'") == (len(times),)
+    assert one(admin, "SELECT count(*) FROM oneroof.governance_retry") == (0,)
 
 
 def test_a_source_that_is_removed_and_added_again_is_looked_at_anew(admin: Connection) -> None:
@@ -316,16 +329,17 @@ def test_a_source_that_is_removed_and_added_again_is_looked_at_anew(admin: Conne
     admin.execute("CREATE TABLE reg (code text PRIMARY KEY, title text)")
     admin.execute("INSERT INTO reg VALUES ('a', 'one')")
     admin.execute(
-        "INSERT INTO governance_handoff_map (map_code, source_name, priority, change_kind, dirties, description)"
+        "INSERT INTO oneroof.governance_handoff_map (map_code, source_name, priority, change_kind, dirties,"
+        " description)"
         " VALUES ('reg', 'reg', 1, 'policy_changed', 'all', 'any')"
     )
     for title in ("two", "three"):
         source.add(admin, "reg", key=["code"], kind=source.REGISTER)
-        admin.execute("UPDATE governance_source SET trusted_at = now() WHERE source_name = 'reg'")
+        admin.execute("UPDATE oneroof.governance_source SET trusted_at = now() WHERE source_name = 'reg'")
         take(admin, "reg")
         assert admin.execute(WINDOWS).fetchall() == []
         admin.execute("UPDATE reg SET title = %s", (title,))
         take(admin, "reg")
-        assert one(admin, "SELECT sum(changes) FROM governance_handoff WHERE source_name = 'reg'") == (1,)
+        assert one(admin, "SELECT sum(changes) FROM oneroof.governance_handoff WHERE source_name = 'reg'") == (1,)
         source.remove(admin, "reg")
         admin.execute("UPDATE reg SET title = 'meanwhile'")

@@ -55,7 +55,7 @@ def emit(
     arrays = [[getattr(each, name) for each in batch] for name in fields]
     with transaction(connection, doing="handing off", role=WORKER):
         row = connection.execute(
-            f"SELECT emitted, held, refused, known FROM public.gov_handoff_emit(%s::text, %s::text, {given})",
+            f"SELECT emitted, held, refused, known FROM oneroof.gov_handoff_emit(%s::text, %s::text, {given})",
             (source, table, *arrays),
         ).fetchone()
     assert row is not None
@@ -113,8 +113,8 @@ def test_doc41_5_a_handoff_is_addresses_refs_and_counts(logins: Logins) -> None:
 
 def test_the_keys_of_a_handoff_stand_in_one_place(admin: Connection) -> None:
     """What a payload is made of, if all of it is known, what is asked of a type, and what every kind has."""
-    whole = "gov_handoff_payload('s', 1, 'a', 'g', 'k', 'c', now(), 1, 'y')"
-    (made, wanted) = one(admin, f"SELECT ARRAY(SELECT jsonb_object_keys({whole}::jsonb)), gov_handoff_keys()")
+    whole = "oneroof.gov_handoff_payload('s', 1, 'a', 'g', 'k', 'c', now(), 1, 'y')"
+    (made, wanted) = one(admin, f"SELECT ARRAY(SELECT jsonb_object_keys({whole}::jsonb)), oneroof.gov_handoff_keys()")
     assert sorted(made) == sorted(wanted)
     kinds = [entry["payload_keys"] for entry in vocabulary.shipped() if entry["family"] == "handoff"]
     assert all(set(wanted) <= set(keys) for keys in kinds)
@@ -125,7 +125,7 @@ def test_what_never_was_is_no_handoff(logins: Logins) -> None:
     logins.activate(BORN)
     row = one(
         logins.admin,
-        "SELECT emitted, held, refused, known FROM gov_handoff_emit('birth_registry', 'birth_registry',"
+        "SELECT emitted, held, refused, known FROM oneroof.gov_handoff_emit('birth_registry', 'birth_registry',"
         " '{object_born,object_born}', '{a,b}', '{1,1}', '{a,b}', NULL, '{c,c}', NULL, NULL, NULL,"
         " '{infinity,2026-03-01}', NULL)",
     )
@@ -138,7 +138,7 @@ def test_a_value_is_a_value_whatever_it_says(logins: Logins, word: str) -> None:
     """Nothing that a value says makes another key, or another event."""
     logins.activate(BORN)
     # Whoever has a policy is known, whatever it is called.
-    logins.admin.execute("INSERT INTO governance_worker_policy (worker_name) VALUES (%s)", (word,))
+    logins.admin.execute("INSERT INTO oneroof.governance_worker_policy (worker_name) VALUES (%s)", (word,))
     odd = handoff(1, of_class=word, group=word, system=word, actor=word, ref=word, key=word)
     assert emit(logins.admin, odd, handoff(2), source=word) == (2, 0, 0, 0)
     payload, plain = payloads(logins.admin)
@@ -312,8 +312,8 @@ def test_who_began_first_and_gives_up_leaves_it_to_the_other(logins: Logins) -> 
     with connect(logins.dsn) as first, connect(logins.dsn) as second:
         first.execute("BEGIN")
         first.execute(
-            "INSERT INTO governance_event (event_id, event_type, state, noted_at)"
-            " SELECT gov_event_id('birth_registry', 'K-1', 1, %s), %s, 'emitted', now()",
+            "INSERT INTO oneroof.governance_event (event_id, event_type, state, noted_at)"
+            " SELECT oneroof.gov_event_id('birth_registry', 'K-1', 1, %s), %s, 'emitted', now()",
             (BORN, BORN),
         )
         thread = threading.Thread(target=lambda: outcomes.append(emit(second, handoff(1))))
@@ -327,19 +327,19 @@ def test_the_worker_hands_off_and_nobody_goes_past_the_checks(logins: Logins) ->
     """gov_handoff_emit is the worker's; gov_emit_checked is for the owner's functions alone."""
     arrays = ", ".join("NULL" for _ in range(11))
     with transaction(logins.admin, doing="trying", role=WORKER):
-        logins.admin.execute(f"SELECT public.gov_handoff_emit('a', 'b', {arrays})")
+        logins.admin.execute(f"SELECT oneroof.gov_handoff_emit('a', 'b', {arrays})")
     for role in ("worker", "operator", "approver", "executor", "reader", "console"):
         with (
             pytest.raises(Refused, match="permission denied"),
             transaction(logins.admin, doing="trying", role=f"oneroof_{role}"),
         ):
-            logins.admin.execute(f"SELECT public.gov_emit_checked({arrays})")
+            logins.admin.execute(f"SELECT oneroof.gov_emit_checked({arrays})")
         if role != "worker":
             with (
                 pytest.raises(Refused, match="permission denied"),
                 transaction(logins.admin, doing="trying", role=f"oneroof_{role}"),
             ):
-                logins.admin.execute(f"SELECT public.gov_handoff_emit('a', 'b', {arrays})")
+                logins.admin.execute(f"SELECT oneroof.gov_handoff_emit('a', 'b', {arrays})")
 
 
 def test_in_a_snapshot_that_cannot_see_it_the_same_event_is_no_second_one(logins: Logins) -> None:
@@ -347,11 +347,12 @@ def test_in_a_snapshot_that_cannot_see_it_the_same_event_is_no_second_one(logins
     logins.activate(BORN)
     with connect(logins.dsn) as late:
         late.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
-        late.execute("SELECT count(*) FROM governance_event")
+        late.execute("SELECT count(*) FROM oneroof.governance_event")
         assert emit(logins.admin, handoff(1)) == (1, 0, 0, 0)
         with pytest.raises(psycopg.errors.SerializationFailure):
             late.execute(
-                "SELECT * FROM gov_handoff_emit('birth_registry', 'birth_registry', '{object_born}', '{K-1}', '{1}',"
+                "SELECT * FROM oneroof.gov_handoff_emit('birth_registry', 'birth_registry', '{object_born}',"
+                " '{K-1}', '{1}',"
                 " '{ENT-1}', NULL, NULL, NULL, NULL, NULL, NULL, NULL)"
             )
         late.execute("ROLLBACK")

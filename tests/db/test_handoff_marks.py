@@ -15,7 +15,7 @@ from oneroof.watch import watch
 from oneroof.workers import handoff_intake
 
 LOGGED = "INSERT INTO registry_changelog (entity_type, entity_code, action) VALUES (%s, 'x', 'policy_change')"
-LARGEST = "SELECT class FROM governance_fact_set GROUP BY 1 ORDER BY count(*) DESC LIMIT 1"
+LARGEST = "SELECT class FROM oneroof.governance_fact_set GROUP BY 1 ORDER BY count(*) DESC LIMIT 1"
 WAITS = "SELECT wait_event_type FROM pg_stat_activity WHERE pid = %s"
 
 
@@ -36,24 +36,24 @@ def test_a_mark_is_not_lost_to_somebody_who_judges_by_what_was_known_before(
     judged(admin)
     take(admin)
     (name,) = one(admin, LARGEST)
-    admin.execute("UPDATE governance_fact_set SET is_dirty = true WHERE class = %s", (name,))
+    admin.execute("UPDATE oneroof.governance_fact_set SET is_dirty = true WHERE class = %s", (name,))
     admin.execute(LOGGED, (name,))
     take(admin)
     with connect(installed_database) as judge, connect(installed_database) as taker, ThreadPoolExecutor(1) as aside:
         judge.execute("BEGIN")
-        judge.execute("SELECT gov_fact_sets_judge('birth_registry'::text, 10000::bigint)")
-        taken = aside.submit(one, taker, "SELECT taken FROM gov_handoffs_absorb(10::bigint)")
+        judge.execute("SELECT oneroof.gov_fact_sets_judge('birth_registry'::text, 10000::bigint)")
+        taken = aside.submit(one, taker, "SELECT taken FROM oneroof.gov_handoffs_absorb(10::bigint)")
         pid = taker.info.backend_pid
         eventually(lambda: taken.done() or one(admin, WAITS, (pid,)) == ("Lock",), what="the mark to be taken")
         judge.execute("COMMIT")
         assert taken.result() == (1,)
-    clean = "SELECT count(*) FROM governance_fact_set WHERE class = %s AND NOT is_dirty"
+    clean = "SELECT count(*) FROM oneroof.governance_fact_set WHERE class = %s AND NOT is_dirty"
     assert one(admin, clean, (name,)) == (0,)
 
 
 STORM = "group_invalidation_storm:gov_handoff_intake:registry_changelog"
 EACH = "INSERT INTO registry_changelog (entity_type, entity_code, action) SELECT class, 'x', 'certify' FROM ({}) AS c"
-CLASSES = "SELECT DISTINCT class FROM governance_class ORDER BY 1"
+CLASSES = "SELECT DISTINCT class FROM oneroof.governance_class ORDER BY 1"
 
 
 def storms(admin: Connection) -> list[str]:
@@ -67,7 +67,7 @@ def test_one_tick_that_dirties_most_groups_is_a_storm_and_its_marks_are_taken_so
     admin.execute(EACH.format(CLASSES))
     take(admin)
     assert storms(admin) == [STORM]
-    assert one(admin, "SELECT taken, remaining > 7 FROM gov_handoffs_absorb(7::bigint)") == (7, True)
+    assert one(admin, "SELECT taken, remaining > 7 FROM oneroof.gov_handoffs_absorb(7::bigint)") == (7, True)
 
 
 def test_marks_that_add_up_while_nobody_scans_are_no_storm(admin: Connection) -> None:
@@ -79,19 +79,20 @@ def test_marks_that_add_up_while_nobody_scans_are_no_storm(admin: Connection) ->
         admin.execute(EACH.format(f"{CLASSES} OFFSET {first} LIMIT 9"))
         take(admin)
     assert storms(admin) == []
-    assert one(admin, "SELECT taken, remaining FROM gov_handoffs_absorb(7::bigint)") == (classes, 0)
+    assert one(admin, "SELECT taken, remaining FROM oneroof.gov_handoffs_absorb(7::bigint)") == (classes, 0)
 
 
 def test_where_no_group_is_known_yet_there_is_no_storm(admin: Connection) -> None:
     """The first owners of many classes, before anything was judged: nothing there is that could be throttled."""
     take(admin, "governance_object_ownership")
     admin.execute(
-        "INSERT INTO governance_object_ownership (level, subject, responsibility, owner_ref, valid_from, recorded_by,"
+        "INSERT INTO oneroof.governance_object_ownership (level, subject, responsibility, owner_ref, valid_from,"
+        " recorded_by,"
         " recorded_at) SELECT 'collection', collection_name, 'policy', 'GOV-COUNCIL', now(), 'requester', now()"
         " FROM collection_registry WHERE collection_name IS NOT NULL"
     )
     take(admin, "governance_object_ownership")
-    assert one(admin, "SELECT count(*) > 20 FROM governance_group_mark WHERE dirty") == (True,)
+    assert one(admin, "SELECT count(*) > 20 FROM oneroof.governance_group_mark WHERE dirty") == (True,)
     assert storms(admin) == []
 
 
@@ -116,7 +117,7 @@ def test_a_storm_stays_open_while_it_may_go_on(admin: Connection) -> None:
     take(admin)
     assert STORM not in watch(admin).cleared
     held = claim(admin, handoff_intake.NAME, "registry_changelog")
-    admin.execute("UPDATE governance_group_mark SET dirty = false")
+    admin.execute("UPDATE oneroof.governance_group_mark SET dirty = false")
     assert STORM not in watch(admin).cleared
     lease.release(admin, held)
     assert STORM in watch(admin).cleared
@@ -124,7 +125,7 @@ def test_a_storm_stays_open_while_it_may_go_on(admin: Connection) -> None:
     take(admin)
     set_clock(admin, "3 minutes")
     assert STORM not in watch(admin).cleared
-    admin.execute("UPDATE governance_group_mark SET dirty = false")
+    admin.execute("UPDATE oneroof.governance_group_mark SET dirty = false")
     held = claim(admin, handoff_intake.NAME, "registry_changelog")
     assert STORM in watch(admin).cleared
     lease.release(admin, held)

@@ -36,11 +36,11 @@ def effects(admin: Connection) -> tuple[Any, ...]:
     return one(
         admin,
         "SELECT (SELECT count(*) FROM event_outbox), (SELECT count(*) FROM event_pending),"
-        " (SELECT count(*) FROM governance_event),"
-        " (SELECT md5(string_agg(c::text, ',' ORDER BY candidate_key)) FROM governance_candidate_state AS c),"
-        " (SELECT count(*) FROM governance_duplicate), (SELECT sum(members) FROM governance_ledger),"
+        " (SELECT count(*) FROM oneroof.governance_event),"
+        " (SELECT md5(string_agg(c::text, ',' ORDER BY candidate_key)) FROM oneroof.governance_candidate_state AS c),"
+        " (SELECT count(*) FROM oneroof.governance_duplicate), (SELECT sum(members) FROM oneroof.governance_ledger),"
         " (SELECT string_agg(format('%s %s %s %s', change_kind, group_key, window_start, changes), ',' ORDER BY 1)"
-        "  FROM (SELECT * FROM governance_handoff ORDER BY change_kind, group_key, window_start) AS h)",
+        "  FROM (SELECT * FROM oneroof.governance_handoff ORDER BY change_kind, group_key, window_start) AS h)",
     )
 
 
@@ -142,7 +142,7 @@ def test_windows_that_were_merged_are_not_told_apart_when_they_are_read_again(lo
     judging.intake(logins.admin, tailed)
     told = [said["changes"] for *_, said in signals(logins.admin)]
     assert sum(told) == 10 > len(told)
-    logins.admin.execute("DELETE FROM governance_handoff")
+    logins.admin.execute("DELETE FROM oneroof.governance_handoff")
     done = again(logins.admin, handoff_intake.NAME, "registry_changelog", since="2026-11-01")
     assert (done.signals, len(signals(logins.admin))) == (0, len(told))
 
@@ -150,7 +150,7 @@ def test_windows_that_were_merged_are_not_told_apart_when_they_are_read_again(lo
 def test_a_group_that_is_told_of_too_often_waits_for_its_digest(logins: Logins) -> None:
     """After so many signals within the interval there is one for all that follows."""
     logins.activate("governance.handoff.*")
-    logins.admin.execute("UPDATE governance_worker_policy SET digest_after = 3")
+    logins.admin.execute("UPDATE oneroof.governance_worker_policy SET digest_after = 3")
     tailed = source.find(logins.admin, "registry_changelog")
     judging.intake(logins.admin, tailed)
     for number in range(3):
@@ -158,16 +158,16 @@ def test_a_group_that_is_told_of_too_often_waits_for_its_digest(logins: Logins) 
         judging.intake(logins.admin, tailed)
     assert len(signals(logins.admin)) == 3
     window = (
-        "INSERT INTO governance_handoff SELECT source_name, change_kind, group_key,"
+        "INSERT INTO oneroof.governance_handoff SELECT source_name, change_kind, group_key,"
         " window_start + %s * interval '1 day', window_end - interval '1 hour', class, 5, 0, 0, NULL, false,"
         " occurred_at, ref, NULL, NULL, untold_since"
-        " FROM governance_handoff ORDER BY window_start DESC LIMIT 1"
+        " FROM oneroof.governance_handoff ORDER BY window_start DESC LIMIT 1"
     )
     for day in (1, 2):
         logins.admin.execute(window, (day,))
-    assert one(logins.admin, "SELECT gov_handoffs_tell('registry_changelog', 'over')") == (0,)
-    logins.admin.execute("UPDATE governance_handoff SET told_at = told_at - interval '10 minutes'")
-    assert one(logins.admin, "SELECT gov_handoffs_tell('registry_changelog', 'over')") == (2,)
+    assert one(logins.admin, "SELECT oneroof.gov_handoffs_tell('registry_changelog', 'over')") == (0,)
+    logins.admin.execute("UPDATE oneroof.governance_handoff SET told_at = told_at - interval '10 minutes'")
+    assert one(logins.admin, "SELECT oneroof.gov_handoffs_tell('registry_changelog', 'over')") == (2,)
     assert signals(logins.admin)[-1][3]["changes"] == 10
 
 
@@ -187,14 +187,16 @@ def test_a_replay_adds_nothing_to_what_is_complete_and_only_what_is_missing_to_w
         done = again(admin, worker, "birth_registry", since=since)
         assert (done.seen, done.written, done.signals) == (seen, 0, 0)
     assert effects(admin) == before
-    admin.execute("DELETE FROM governance_candidate_state WHERE candidate_key IN ('things:T-3', 'things:T-4')")
+    admin.execute("DELETE FROM oneroof.governance_candidate_state WHERE candidate_key IN ('things:T-3', 'things:T-4')")
     missing = effects(admin)
     would = again(admin, worker, "birth_registry", dry=True)
     assert (would.written, effects(admin)) == (2, missing)
     did = again(admin, worker, "birth_registry")
     # Both were told before they were lost, and are not told again.
     assert (did.written, did.signals) == (2, 0) == (would.written, would.signals)
-    assert one(admin, "SELECT count(*) FROM governance_candidate_state WHERE candidate_key LIKE 'things:T-%'") == (20,)
+    assert one(
+        admin, "SELECT count(*) FROM oneroof.governance_candidate_state WHERE candidate_key LIKE 'things:T-%'"
+    ) == (20,)
     assert again(admin, worker, "birth_registry").written == 0
 
 
@@ -242,7 +244,7 @@ def test_signals_of_an_untrusted_source_are_kept_until_two_people_trust_it(login
     admin = logins.admin
     logins.activate("governance.handoff.*")
     judging.intake(admin, source.find(admin, "registry_changelog"))
-    admin.execute("UPDATE governance_source SET trusted_at = NULL WHERE source_name = 'registry_changelog'")
+    admin.execute("UPDATE oneroof.governance_source SET trusted_at = NULL WHERE source_name = 'registry_changelog'")
     admin.execute(NOW, ("a",))
     judging.intake(admin, source.find(admin, "registry_changelog"))
     assert watch(admin).promoted == 0
@@ -299,8 +301,8 @@ def test_a_dead_letter_and_an_attempt_that_went_well_leave_an_audit_row(logins: 
     judging.intake(admin, take)
     rows = "SELECT action FROM registry_changelog WHERE entity_type = 'oneroof.handoff' ORDER BY id"
     assert [action for (action,) in admin.execute(rows)] == ["dead letters=1"]
-    admin.execute("ALTER TABLE governance_handoff DROP CONSTRAINT ref_is_short")
-    admin.execute("SELECT gov_retry_replay(array_agg(item_id)) FROM governance_retry")
+    admin.execute("ALTER TABLE oneroof.governance_handoff DROP CONSTRAINT ref_is_short")
+    admin.execute("SELECT oneroof.gov_retry_replay(array_agg(item_id)) FROM oneroof.governance_retry")
     judging.intake(admin, take)
     assert [action for (action,) in admin.execute(rows)] == ["dead letters=1", "retry seen=1 marked=1"]
 
@@ -353,8 +355,8 @@ def test_a_signal_that_is_in_the_outbox_and_that_nobody_knows_of_stops_nobody(lo
     bear(admin, 1, 3)
     tailed = judging.births(admin)
     judging.intake(admin, tailed)
-    admin.execute("DELETE FROM governance_event")
-    admin.execute("DELETE FROM governance_candidate_state WHERE candidate_key LIKE 'things:%'")
+    admin.execute("DELETE FROM oneroof.governance_event")
+    admin.execute("DELETE FROM oneroof.governance_candidate_state WHERE candidate_key LIKE 'things:%'")
     assert again(admin, handoff_intake.NAME, "birth_registry").written == 3
     assert len(signals(admin)) == 3
 
@@ -386,8 +388,8 @@ def test_what_was_untold_before_is_no_signal_of_a_replay(logins: Logins) -> None
     swept(admin)
     bear(admin, 1, 3)
     hand_off(admin)
-    assert (one(admin, "SELECT sum(many) FROM governance_untold"), signals(admin)) == ((3,), [])
-    admin.execute("DELETE FROM governance_candidate_state WHERE candidate_key = 'things:T-2'")
+    assert (one(admin, "SELECT sum(many) FROM oneroof.governance_untold"), signals(admin)) == ((3,), [])
+    admin.execute("DELETE FROM oneroof.governance_candidate_state WHERE candidate_key = 'things:T-2'")
     bear(admin, 4, 4)
     tried = again(admin, handoff_intake.NAME, "birth_registry", dry=True)
     assert (tried.written, tried.signals, signals(admin)) == (2, 1, [])
@@ -412,7 +414,7 @@ def test_a_replay_goes_by_the_window_of_the_policy(logins: Logins) -> None:
     """Whoever has made windows longer has nothing told twice by a replay."""
     admin = logins.admin
     logins.activate("governance.handoff.*")
-    admin.execute("UPDATE governance_worker_policy SET coalesce_window = '1 minute'")
+    admin.execute("UPDATE oneroof.governance_worker_policy SET coalesce_window = '1 minute'")
     tailed = source.find(admin, "registry_changelog")
     judging.intake(admin, tailed)
     minute = "date_trunc('minute', now() AT TIME ZONE 'UTC') - interval '5 minutes' + interval '{} seconds'"
@@ -420,6 +422,6 @@ def test_a_replay_goes_by_the_window_of_the_policy(logins: Logins) -> None:
         admin.execute(LOG.format(minute.format(seconds)), ("a",))
     judging.intake(admin, tailed)
     assert len(signals(admin)) == 1
-    admin.execute("DELETE FROM governance_handoff")
+    admin.execute("DELETE FROM oneroof.governance_handoff")
     done = again(admin, handoff_intake.NAME, "registry_changelog", since="2026-11-01")
     assert (done.signals, len(signals(admin))) == (0, 1)

@@ -31,9 +31,9 @@ def test_a_change_without_a_class_is_addressed_by_its_table(logins: Logins) -> N
     logins.activate("governance.handoff.*")
     admin.execute("CREATE TABLE app_log (id int PRIMARY KEY, at timestamptz, kind text)")
     source.add(admin, "app_log", key=["id"], timestamp="at", kind=source.CHANGELOG, of_class="kind", ref="id")
-    admin.execute("UPDATE governance_source SET trusted_at = now() WHERE source_name = 'app_log'")
+    admin.execute("UPDATE oneroof.governance_source SET trusted_at = now() WHERE source_name = 'app_log'")
     admin.execute(
-        "INSERT INTO governance_handoff_map (map_code, source_name, priority, change_kind, dirties, dimensions,"
+        "INSERT INTO oneroof.governance_handoff_map (map_code, source_name, priority, change_kind, dirties, dimensions,"
         """ description) VALUES ('app', 'app_log', 1, 'object_registered', 'class', '{"class": "@class"}', 'x')"""
     )
     for name in ("app_log", "pivot_definitions"):
@@ -96,16 +96,16 @@ def test_a_change_of_a_register_carries_the_time_of_the_change(logins: Logins) -
     admin = logins.admin
     logins.activate("governance.handoff.*")
     admin.execute(
-        "INSERT INTO governance_exception (level, subject, reason, valid_from, requested_by, requested_at)"
+        "INSERT INTO oneroof.governance_exception (level, subject, reason, valid_from, requested_by, requested_at)"
         " VALUES ('collection', 'contracts', 'why', now(), 'requester', now() - interval '90 days')"
     )
     take(admin, "governance_exception")
     (before,) = one(admin, "SELECT clock_timestamp()")
-    admin.execute("UPDATE governance_exception SET reason = 'another'")
+    admin.execute("UPDATE oneroof.governance_exception SET reason = 'another'")
     take(admin, "governance_exception")
     ((_, at, _),) = admin.execute(TIMES)
     assert at > before
-    assert one(admin, "SELECT occurred_at > %s FROM governance_group_mark", (before,)) == (True,)
+    assert one(admin, "SELECT occurred_at > %s FROM oneroof.governance_group_mark", (before,)) == (True,)
 
 
 LOG = "INSERT INTO registry_changelog (entity_type, entity_code, action, timestamp) SELECT 't', 'c' || n, 'certify', {}"
@@ -135,7 +135,7 @@ def test_a_window_with_poison_in_it_is_one_signal(logins: Logins, rows: str) -> 
     admin = logins.admin
     logins.activate("governance.handoff.*")
     take(admin)
-    admin.execute("UPDATE governance_worker_policy SET attempts = 1")
+    admin.execute("UPDATE oneroof.governance_worker_policy SET attempts = 1")
     admin.execute(rows.replace("'c' || n", "CASE n WHEN 700 THEN repeat('x', 5000) ELSE 'c' || n END"))
     take(admin)
     assert told(admin) == [1199]
@@ -155,7 +155,7 @@ def test_a_window_does_not_wait_for_a_reader_that_never_comes_to_an_end(logins: 
     set_clock(admin, "11 seconds")
     intake = HandoffIntake(admin, source.find(admin, "registry_changelog"), held, batch=100, sweep_interval=3600)
     intake.run_once()
-    ((first,), (left,)) = (told(admin), one(admin, "SELECT changes - told FROM governance_handoff"))
+    ((first,), (left,)) = (told(admin), one(admin, "SELECT changes - told FROM oneroof.governance_handoff"))
     assert (400 <= first <= 500, left) == (True, 0)
     inventory.until_idle(intake)
     assert sum(told(admin)) == 1200
@@ -166,7 +166,7 @@ def test_a_run_until_idle_leaves_what_waits_for_its_digest(logins: Logins) -> No
     admin = logins.admin
     logins.open_gate("governance.workers_enabled")
     logins.activate("governance.handoff.*")
-    admin.execute("UPDATE governance_worker_policy SET digest_after = 2")
+    admin.execute("UPDATE oneroof.governance_worker_policy SET digest_after = 2")
     one_more = LOG.format("now() AT TIME ZONE 'UTC' - %s * interval '1 hour'") + " FROM generate_series(1, 1) AS n"
     untold = []
     for number in range(5):
@@ -176,7 +176,7 @@ def test_a_run_until_idle_leaves_what_waits_for_its_digest(logins: Logins) -> No
         untold.append(ran.json["untold"])
     assert (told(admin), untold) == ([1, 1], [0, 0, 1, 1, 1])
     assert "1 group" in command("run", "--until-idle", dsn=logins.dsn).out
-    admin.execute("UPDATE governance_handoff SET told_at = told_at - interval '10 minutes'")
+    admin.execute("UPDATE oneroof.governance_handoff SET told_at = told_at - interval '10 minutes'")
     assert command("run", "--until-idle", "--json", dsn=logins.dsn).json["untold"] == 0
     assert told(admin) == [1, 1, 3]
 
@@ -192,15 +192,16 @@ def test_what_a_replay_reads_again_is_in_no_later_signal(logins: Logins) -> None
         admin.execute(one_more, (minutes,))
         take(admin)
     assert told(admin) == [1, 1, 1]
-    admin.execute("UPDATE governance_worker_policy SET digest_after = 1")
+    admin.execute("UPDATE oneroof.governance_worker_policy SET digest_after = 1")
     admin.execute(
-        "DELETE FROM governance_handoff WHERE window_start < (SELECT max(window_start) FROM governance_handoff)"
+        "DELETE FROM oneroof.governance_handoff WHERE window_start < (SELECT max(window_start) FROM"
+        " oneroof.governance_handoff)"
     )
     assert again(admin, handoff_intake.NAME, "registry_changelog").signals == 0
-    assert one(admin, "SELECT count(*), sum(changes - told) FROM governance_handoff") == (3, 0)
+    assert one(admin, "SELECT count(*), sum(changes - told) FROM oneroof.governance_handoff") == (3, 0)
     admin.execute(one_more, (0,))
     take(admin)
     assert told(admin) == [1, 1, 1]
-    admin.execute("UPDATE governance_handoff SET told_at = told_at - interval '10 minutes'")
+    admin.execute("UPDATE oneroof.governance_handoff SET told_at = told_at - interval '10 minutes'")
     take(admin)
     assert told(admin) == [1, 1, 1, 1]

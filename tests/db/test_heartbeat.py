@@ -34,7 +34,7 @@ def take(admin: Connection, name: str) -> Run:
 def beat(logins: Logins, name: str = LOG) -> dict[str, Any]:
     """What the next heartbeat says, of an intake that is at work."""
     admin = logins.admin
-    admin.execute("UPDATE governance_worker_policy SET heartbeat_interval = '1 microsecond'")
+    admin.execute("UPDATE oneroof.governance_worker_policy SET heartbeat_interval = '1 microsecond'")
     held = claim(admin, executor_name(handoff_intake.NAME, name), instance="here")
     watch(admin)
     release(admin, held)
@@ -51,13 +51,13 @@ def test_doc32_5_7_the_heartbeat_counts_as_coalesced_what_was_and_nothing_else(l
     """
     admin = logins.admin
     logins.activate(BEAT)
-    admin.execute("UPDATE governance_worker_policy SET attempts = 1")
+    admin.execute("UPDATE oneroof.governance_worker_policy SET attempts = 1")
     runs = [take(admin, name) for name in (LOG, OUTBOX, NORMS)]
     first = beat(logins)
     assert (first["coalesced"], first["enqueued"], first["dlq"]) == (0, 0, 0)
     admin.execute(LOGGED + ", ".join(["('t', 'x', 'certify')"] * 5 + ["('u', 'y', 'certify')"] * 2))
     for n in range(30):
-        admin.execute("SELECT gov_audit('x', 'y', %s)", (str(n),))
+        admin.execute("SELECT oneroof.gov_audit('x', 'y', %s)", (str(n),))
     runs.append(take(admin, LOG))
     said = beat(logins)
     assert (said["coalesced"], said["enqueued"], said["dlq"]) == (5, 2, 0)

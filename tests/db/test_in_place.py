@@ -14,15 +14,16 @@ from oneroof.source import Source
 from oneroof.statements import one
 
 OWNED = "level,subject,responsibility,owner,valid_from,valid_to\nscope,*,policy,GOV-COUNCIL,,"
-UPDATES = """SELECT pg_stat_get_tuples_updated('governance_candidate_state'::regclass),
-       pg_stat_get_tuples_hot_updated('governance_candidate_state'::regclass)"""
-CANDIDATE = "SELECT group_key, change_number FROM governance_candidate_state WHERE source_key = %s"
+UPDATES = """SELECT pg_stat_get_tuples_updated('oneroof.governance_candidate_state'::regclass),
+       pg_stat_get_tuples_hot_updated('oneroof.governance_candidate_state'::regclass)"""
+CANDIDATE = "SELECT group_key, change_number FROM oneroof.governance_candidate_state WHERE source_key = %s"
 # By this session, and not counted for everybody yet.
-READ = """SELECT pg_stat_get_xact_tuples_fetched('governance_candidate_state'::regclass),
-       pg_stat_get_xact_tuples_returned('governance_candidate_state'::regclass)"""
-JUDGED_BY = """FROM governance_candidate_state AS c JOIN governance_fact_set AS f USING (facts_hash, source_name)
+READ = """SELECT pg_stat_get_xact_tuples_fetched('oneroof.governance_candidate_state'::regclass),
+       pg_stat_get_xact_tuples_returned('oneroof.governance_candidate_state'::regclass)"""
+JUDGED_BY = """FROM oneroof.governance_candidate_state AS c JOIN oneroof.governance_fact_set AS f USING
+         (facts_hash, source_name)
 WHERE c.candidate_key = %s"""
-EXPIRY = "SELECT stale_after, scan_time FROM governance_candidate_state WHERE candidate_key = %s"
+EXPIRY = "SELECT stale_after, scan_time FROM oneroof.governance_candidate_state WHERE candidate_key = %s"
 
 
 def updates(admin: Connection) -> tuple[int, int]:
@@ -61,7 +62,7 @@ def test_no_index_hears_of_a_change_to_facts_that_were_judged(admin: Connection,
         admin.execute("UPDATE birth_registry SET status = %s WHERE collection_name = %s", (status, collection))
         judging.intake(admin, judged)
         judging.judge(admin, judged)
-    admin.execute("VACUUM governance_candidate_state")
+    admin.execute("VACUUM oneroof.governance_candidate_state")
     updated, hot = updates(admin)
     changed = swap_statuses(admin, collection)
     assert changed > 1
@@ -78,7 +79,7 @@ def test_a_verdict_that_is_given_anew_keeps_its_end_while_that_holds(admin: Conn
     """
     key, row = one(
         admin,
-        "SELECT candidate_key, source_key::int FROM governance_candidate_state"
+        "SELECT candidate_key, source_key::int FROM oneroof.governance_candidate_state"
         " WHERE verdict <> 'retired' AND stale_after IS NOT NULL ORDER BY candidate_key LIMIT 1",
     )
     first, _ = one(admin, EXPIRY, (key,))
@@ -91,9 +92,12 @@ def test_a_verdict_that_is_given_anew_keeps_its_end_while_that_holds(admin: Conn
         judging.judge(admin, judged)
         ends.append(one(admin, EXPIRY, (key,))[0])
         holds = (
-            "SELECT gov_expiry_holds(c.stale_after, c.scan_time, f.stale_after) FROM governance_candidate_state AS c"
+            "SELECT oneroof.gov_expiry_holds(c.stale_after, c.scan_time, f.stale_after) FROM"
+            " oneroof.governance_candidate_state AS c"
         )
-        joined = f"{holds} JOIN governance_fact_set AS f USING (facts_hash, source_name) WHERE c.candidate_key = %s"
+        joined = (
+            f"{holds} JOIN oneroof.governance_fact_set AS f USING (facts_hash, source_name) WHERE c.candidate_key = %s"
+        )
         assert one(admin, joined, (key,)) == (True,)
     assert ends[0] == first
     assert ends[1] > first
@@ -121,7 +125,7 @@ def test_an_end_holds_that_is_not_late_and_not_much_too_early(
     """Of a verdict that was given on New Year's Day."""
     said = one(
         admin,
-        "SELECT gov_expiry_holds(%s::timestamptz, '2026-01-01'::timestamptz, %s::interval)",
+        "SELECT oneroof.gov_expiry_holds(%s::timestamptz, '2026-01-01'::timestamptz, %s::interval)",
         (stale_after, length),
     )
     assert said == (holds,)
@@ -145,30 +149,32 @@ def test_a_class_that_has_heard_is_not_read_again_until_it_is_over(
             (collection,),
         )
         judging.judge(admin, judged)
-        assert one(admin, "SELECT count(*) > 0, bool_and(is_heard) FROM governance_fact_set WHERE is_spreading") == (
+        assert one(
+            admin, "SELECT count(*) > 0, bool_and(is_heard) FROM oneroof.governance_fact_set WHERE is_spreading"
+        ) == (
             True,
             True,
         )
         judging.check(admin)
         before = one(admin, READ)
-        assert one(admin, "SELECT gov_scan_spread('birth_registry'::text, 500::bigint)") == (0,)
+        assert one(admin, "SELECT oneroof.gov_scan_spread('birth_registry'::text, 500::bigint)") == (0,)
         assert one(admin, READ) == before
     inventory.settle(admin)
     judging.judge(admin, judged)
-    assert one(admin, "SELECT count(*) FROM governance_fact_set WHERE is_spreading OR is_heard") == (0,)
+    assert one(admin, "SELECT count(*) FROM oneroof.governance_fact_set WHERE is_spreading OR is_heard") == (0,)
 
 
 def test_a_set_that_spreads_and_that_nobody_has_judged_holds_nobody_up(admin: Connection, judged: Source) -> None:
     """Somebody wrote it behind our back: the scan comes to its end all the same."""
     admin.execute(
-        "UPDATE governance_fact_set SET is_spreading = true, judged_at = NULL"
-        " WHERE facts_hash = (SELECT min(facts_hash) FROM governance_fact_set)"
+        "UPDATE oneroof.governance_fact_set SET is_spreading = true, judged_at = NULL"
+        " WHERE facts_hash = (SELECT min(facts_hash) FROM oneroof.governance_fact_set)"
     )
     admin.execute("SET statement_timeout = '10s'")
-    assert one(admin, "SELECT gov_scan_spread('birth_registry'::text, 500::bigint)") == (0,)
+    assert one(admin, "SELECT oneroof.gov_scan_spread('birth_registry'::text, 500::bigint)") == (0,)
     inventory.settle(admin)
     judging.judge(admin, judged)
-    assert one(admin, "SELECT count(*) FROM governance_fact_set WHERE is_spreading OR is_heard") == (0,)
+    assert one(admin, "SELECT count(*) FROM oneroof.governance_fact_set WHERE is_spreading OR is_heard") == (0,)
 
 
 @pytest.mark.parametrize("at", ["at", "now() - make_interval(secs => 0.001 * id)"])
@@ -183,7 +189,7 @@ def test_whose_candidate_it_is_hears_of_his_change_beside_an_older_row_of_the_sa
     inventory.sweep(admin, tailed)
     admin.execute("INSERT INTO src (id, at, code) VALUES (2, '2026-01-01', 'x')")
     inventory.intake(admin, tailed)
-    assert one(admin, "SELECT source_key, candidate_key FROM governance_duplicate") == ("2", "src:x")
+    assert one(admin, "SELECT source_key, candidate_key FROM oneroof.governance_duplicate") == ("2", "src:x")
     admin.execute(sql.SQL("UPDATE src SET status = 'changed', at = {}").format(sql.SQL(at)))
     inventory.intake(admin, tailed, batch=10)
     assert one(admin, CANDIDATE, ("1",)) == ("src/changed", 2)

@@ -74,7 +74,8 @@ def test_doc41_11_7_notification_boundary(logins: Logins) -> None:
     actor.begin()
     actor.claim()
     logins.admin.execute(
-        "INSERT INTO governance_retry (worker_name, source_name, source_key, key_mark, row_xid, state, sqlstate,"
+        "INSERT INTO oneroof.governance_retry (worker_name, source_name, source_key, key_mark, row_xid, state,"
+        " sqlstate,"
         " last_error) VALUES ('gov_handoff_intake', 'birth_registry', '1', '1', 1, 'dead', '22000', 'x')"
     )
     still_open = (
@@ -82,10 +83,10 @@ def test_doc41_11_7_notification_boundary(logins: Logins) -> None:
     )
 
     def fail_again() -> None:
-        logins.admin.execute("UPDATE governance_retry SET state = 'resolved'")
+        logins.admin.execute("UPDATE oneroof.governance_retry SET state = 'resolved'")
         actor.tick()
         assert any(key.startswith("handoff_dlq:") for key in watch(logins.admin).cleared)
-        logins.admin.execute("UPDATE governance_retry SET state = 'dead'")
+        logins.admin.execute("UPDATE oneroof.governance_retry SET state = 'dead'")
         assert any(key.startswith("handoff_dlq:") for key in watch(logins.admin).raised)
         assert one(logins.admin, still_open, (OWNER,)) == (1,)
 

@@ -16,8 +16,11 @@ from oneroof.workers import candidate_scan
 from oneroof.workers.candidate_scan import CandidateScan
 
 HEAD = "level,subject,responsibility,owner,valid_from,valid_to\n"
-STATE = "SELECT input_quality_state, verdict, undecided_reason FROM governance_candidate_state WHERE candidate_key = %s"
-OPEN = "SELECT count(*) FROM v_finding WHERE issue_type = %s AND subject = %s AND is_open"
+STATE = (
+    "SELECT input_quality_state, verdict, undecided_reason FROM oneroof.governance_candidate_state WHERE"
+    " candidate_key = %s"
+)
+OPEN = "SELECT count(*) FROM oneroof.v_finding WHERE issue_type = %s AND subject = %s AND is_open"
 
 
 @pytest.fixture
@@ -106,10 +109,10 @@ def test_a_registry_that_is_not_there_is_a_gap_before_anything_is_born(admin: Co
 def test_a_gap_that_lasts_is_one_occurrence_however_often_it_is_looked_at(admin: Connection) -> None:
     """Half a minute later, and half a minute after that."""
     key = "backfill_inventory_gap:meta_catalog:axis"
-    count = "SELECT occurrence_count FROM v_finding WHERE is_open AND coalesce_key = %s"
+    count = "SELECT occurrence_count FROM oneroof.v_finding WHERE is_open AND coalesce_key = %s"
     for seconds in (0, 31, 62):
         set_clock(admin, f"{seconds} seconds")
-        admin.execute("SELECT gov_inventory_gaps()")
+        admin.execute("SELECT oneroof.gov_inventory_gaps()")
         assert one(admin, count, (key,)) == (1,)
 
 
@@ -123,7 +126,7 @@ def test_what_a_class_inherits_reaches_objects_of_which_more_is_known(admin: Con
         "UPDATE collection_registry SET coverage_status = 'BIRTH_DEFERRED_NEEDS_REVIEW',"
         " coverage_scope_status = 'FUTURE_SCOPE' WHERE collection_name = 'customer_records'"
     )
-    admin.execute("UPDATE governance_fact_set SET is_dirty = true")
+    admin.execute("UPDATE oneroof.governance_fact_set SET is_dirty = true")
     judge_all(admin)
     assert {one(admin, STATE, (key,))[1] for key in keys} == {"class_0"}
 
@@ -164,7 +167,7 @@ def test_a_second_row_that_comes_later_is_a_duplicate_without_an_audit(admin: Co
         judging.intake(admin, births)
         judging.judge(admin, births)
     assert [one(admin, STATE, (key,))[0] for key in keys] == ["duplicate", "duplicate"]
-    noted = "SELECT count(*) FROM governance_duplicate WHERE candidate_key = ANY (%s)"
+    noted = "SELECT count(*) FROM oneroof.governance_duplicate WHERE candidate_key = ANY (%s)"
     assert one(admin, noted, (keys,)) == (2,)
     assert one(admin, OPEN, ("input_duplicate", "birth_registry:customer_records")) == (1,)
     judging.check(admin)
@@ -178,7 +181,7 @@ def test_several_rows_of_one_object_are_a_duplicate(admin: Connection) -> None:
     judge_all(admin)
     judge_all(admin)
     assert one(admin, STATE, (key,)) == ("duplicate", "covered", None)
-    assert one(admin, "SELECT count(*) FROM governance_duplicate WHERE candidate_key = %s", (key,)) == (1,)
+    assert one(admin, "SELECT count(*) FROM oneroof.governance_duplicate WHERE candidate_key = %s", (key,)) == (1,)
 
 
 @pytest.mark.usefixtures("operator")
@@ -190,7 +193,10 @@ def test_what_was_not_renewed_in_time_is_stale(admin: Connection) -> None:
     births = judging.births(admin)
     held = lease.claim(admin, f"{candidate_scan.NAME}:birth_registry", instance="test")
     scan = CandidateScan(admin, births, held)
-    stale = "SELECT count(*) FROM governance_candidate_state WHERE verdict = 'stale' AND input_quality_state = 'stale'"
+    stale = (
+        "SELECT count(*) FROM oneroof.governance_candidate_state WHERE verdict = 'stale' AND"
+        " input_quality_state = 'stale'"
+    )
     while one(admin, stale) == (0,):
         assert not scan.run_once().idle
     lease.release(admin, held)

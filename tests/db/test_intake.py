@@ -17,9 +17,11 @@ from oneroof.workers import backfill_sweep, handoff_intake
 from oneroof.workers.backfill_sweep import BackfillSweep
 from oneroof.workers.handoff_intake import HandoffIntake
 
-SEEN = "SELECT events_seen FROM gov_worker_cursor WHERE worker_name = 'gov_handoff_intake' AND source_name = %s"
-REMEMBERED = "SELECT (SELECT count(*) FROM governance_open_row) + (SELECT count(*) FROM governance_open_span)"
-HAVE = "SELECT count(*) FROM governance_candidate_state WHERE candidate_key = %s"
+SEEN = "SELECT events_seen FROM oneroof.gov_worker_cursor WHERE worker_name = 'gov_handoff_intake' AND source_name = %s"
+REMEMBERED = (
+    "SELECT (SELECT count(*) FROM oneroof.governance_open_row) + (SELECT count(*) FROM oneroof.governance_open_span)"
+)
+HAVE = "SELECT count(*) FROM oneroof.governance_candidate_state WHERE candidate_key = %s"
 
 
 def swept(connection: Connection, name: str = "birth_registry") -> HandoffIntake:
@@ -58,14 +60,16 @@ def test_a_pinned_horizon_delays_the_proof_and_not_the_work(admin: Connection, i
         admin.execute("UPDATE birth_registry SET status = 'retired' WHERE id = 5")
         one_pass(intake)
         assert one(admin, HAVE, ("p:q",)) == (1,)
-        assert one(admin, "SELECT change_number FROM governance_candidate_state WHERE source_key = '5'") == (2,)
+        assert one(admin, "SELECT change_number FROM oneroof.governance_candidate_state WHERE source_key = '5'") == (2,)
         assert one(admin, SEEN, ("birth_registry",)) == (2,)
         one_pass(intake)
         one_pass(intake)
         assert one(admin, SEEN, ("birth_registry",)) == (2,)
         assert one(admin, f"SELECT ({REMEMBERED}) >= 2") == (True,)
     (target,) = one(admin, "SELECT pg_current_xact_id()::text::bigint")
-    passed = "SELECT frontier::text::bigint > %s FROM gov_worker_cursor WHERE worker_name = 'gov_handoff_intake'"
+    passed = (
+        "SELECT frontier::text::bigint > %s FROM oneroof.gov_worker_cursor WHERE worker_name = 'gov_handoff_intake'"
+    )
 
     def beyond() -> bool:
         intake.run_once()
@@ -87,7 +91,9 @@ def test_a_version_with_the_same_facts_is_counted_and_changes_nothing(admin: Con
     admin.execute("UPDATE birth_registry SET status = status WHERE id BETWEEN 1 AND 10")
     one_pass(intake)
     assert one(admin, SEEN, ("birth_registry",)) == (10,)
-    assert one(admin, "SELECT count(*) FROM governance_candidate_state WHERE dirty OR change_number > 1") == (0,)
+    assert one(admin, "SELECT count(*) FROM oneroof.governance_candidate_state WHERE dirty OR change_number > 1") == (
+        0,
+    )
 
 
 def test_a_fact_that_becomes_the_empty_text_has_changed(admin: Connection) -> None:
@@ -97,7 +103,7 @@ def test_a_fact_that_becomes_the_empty_text_has_changed(admin: Connection) -> No
     for change in ("species_code = ''", "actor_ref = 'a', source_system = 'b'"):
         admin.execute(f"UPDATE birth_registry SET {change} WHERE id = 3")
         one_pass(intake)
-    assert one(admin, "SELECT change_number FROM governance_candidate_state WHERE source_key = '3'") == (3,)
+    assert one(admin, "SELECT change_number FROM oneroof.governance_candidate_state WHERE source_key = '3'") == (3,)
 
 
 def test_a_table_without_an_index_is_swept_by_pages_and_followed_by_the_frontier(admin: Connection) -> None:
@@ -107,7 +113,9 @@ def test_a_table_without_an_index_is_swept_by_pages_and_followed_by_the_frontier
     added = source.add(admin, "plain", key=["k"], timestamp="t")
     assert not added.in_index_order
     intake = swept(admin, "plain")
-    assert one(admin, "SELECT events_seen FROM gov_worker_cursor WHERE worker_name = 'gov_backfill_sweep'") == (3000,)
+    assert one(admin, "SELECT events_seen FROM oneroof.gov_worker_cursor WHERE worker_name = 'gov_backfill_sweep'") == (
+        3000,
+    )
     admin.execute("INSERT INTO plain VALUES (9999, now())")
     one_pass(intake)
     assert one(admin, SEEN, ("plain",)) == (1,)
@@ -127,7 +135,7 @@ def test_children_of_a_table_are_read_to_their_end(admin: Connection) -> None:
 
 def test_where_others_hide_their_transactions_nothing_better_than_an_overlap_is_known(lone_bed: Bed) -> None:
     """The owner's function sees when transactions began; without that right it says that it does not know."""
-    oldest = "SELECT public.gov_oldest_transaction(%(overlap)s::interval)::timestamp::text"
+    oldest = "SELECT oneroof.gov_oldest_transaction(%(overlap)s::interval)::timestamp::text"
     with (
         lone_bed.database(lone_bed.installed()) as name,
         connect(lone_bed.dsn(name)) as admin,
@@ -166,16 +174,19 @@ def test_what_passes_runs_the_whole_batch_again(admin: Connection) -> None:
         admin.execute("CREATE SEQUENCE times; GRANT USAGE ON SEQUENCE times TO PUBLIC")
         admin.execute(fault.format(sql.Literal(code)))
         admin.execute(
-            "CREATE TRIGGER fail_once BEFORE INSERT ON governance_open_span FOR EACH ROW EXECUTE FUNCTION fail_once()"
+            "CREATE TRIGGER fail_once BEFORE INSERT ON oneroof.governance_open_span FOR EACH ROW EXECUTE FUNCTION"
+            " fail_once()"
         )
         admin.execute(
             "INSERT INTO birth_registry (collection_name, entity_code, born_at) VALUES ('d', %s, now())", (code,)
         )
         one_pass(intake)
         assert one(admin, HAVE, (f"d:{code}",)) == (1,)
-        admin.execute("DROP TRIGGER fail_once ON governance_open_span; DROP FUNCTION fail_once; DROP SEQUENCE times")
+        admin.execute(
+            "DROP TRIGGER fail_once ON oneroof.governance_open_span; DROP FUNCTION fail_once; DROP SEQUENCE times"
+        )
     assert one(admin, SEEN, ("birth_registry",)) == (3,)
-    assert one(admin, "SELECT count(*) FROM governance_retry") == (0,)
+    assert one(admin, "SELECT count(*) FROM oneroof.governance_retry") == (0,)
 
 
 def test_until_idle_does_not_rest_on_a_window_that_somebody_else_had_opened(
@@ -189,12 +200,12 @@ def test_until_idle_does_not_rest_on_a_window_that_somebody_else_had_opened(
     monkeypatch.setattr(frontier_pass, "FEWEST", 2)
     monkeypatch.setattr(frontier_pass, "MOST", 2)
     half = HandoffIntake(admin, intake.source, intake.lease, sweep_interval=0)
-    at = "SELECT coalesce((window_at ->> 'tid')::bigint, 0) FROM gov_worker_cursor WHERE worker_name = %s"
+    at = "SELECT coalesce((window_at ->> 'tid')::bigint, 0) FROM oneroof.gov_worker_cursor WHERE worker_name = %s"
     while one(admin, at, (handoff_intake.NAME,))[0] == 0:
         half.run_once()
     admin.execute("UPDATE birth_registry SET status = 'changed' WHERE id = 7")
     inventory.until_idle(HandoffIntake(admin, intake.source, intake.lease, at_once=True))
-    assert one(admin, "SELECT dirty FROM governance_candidate_state WHERE source_key = '7'") == (True,)
+    assert one(admin, "SELECT dirty FROM oneroof.governance_candidate_state WHERE source_key = '7'") == (True,)
 
 
 def test_a_pass_waits_while_nothing_is_written_and_what_is_not_counted_is_found_all_the_same(
@@ -267,7 +278,7 @@ def test_changes_are_not_taken_for_births(admin: Connection) -> None:
     intake = swept(admin)
     admin.execute("UPDATE birth_registry SET status = 'changed' WHERE id <= 900")
     one_pass(intake)
-    assert one(admin, "SELECT count(*) FROM governance_candidate_state WHERE change_number = 2") == (900,)
+    assert one(admin, "SELECT count(*) FROM oneroof.governance_candidate_state WHERE change_number = 2") == (900,)
     assert not intake.frontier.streak.lasts()
     admin.execute(
         "INSERT INTO birth_registry (collection_name, entity_code) SELECT 'b', n FROM generate_series(1, 900) AS n"

@@ -16,12 +16,12 @@ def test_a_new_change_log_is_handed_off_by_a_row(admin: Connection) -> None:
     admin.execute("CREATE TABLE deals (id int PRIMARY KEY, at timestamptz DEFAULT now(), team text, status text)")
     admin.execute("CREATE INDEX deals_at_id ON deals (at, id)")
     source.add(admin, "deals", key=["id"], timestamp="at", kind=source.CHANGELOG, facts=["status"], of_class="team")
-    admin.execute("UPDATE governance_source SET trusted_at = now() WHERE source_name = 'deals'")
+    admin.execute("UPDATE oneroof.governance_source SET trusted_at = now() WHERE source_name = 'deals'")
     tailed = source.find(admin, "deals")
     judging.intake(admin, tailed)
     admin.execute("INSERT INTO deals VALUES (1, now(), 'east', 'closed')")
     judging.intake(admin, tailed)
-    assert one(admin, "SELECT count(*) FROM governance_handoff") == (0,)
+    assert one(admin, "SELECT count(*) FROM oneroof.governance_handoff") == (0,)
     for priority, code, kind, when in (
         (10, "deals_closed", "object_retired", '$.status == "closed"'),
         (20, "deals_rest", "object_registered", None),
@@ -37,7 +37,9 @@ def test_a_new_change_log_is_handed_off_by_a_row(admin: Connection) -> None:
         )
     admin.execute("INSERT INTO deals VALUES (2, now(), 'east', 'closed'), (3, now(), 'west', 'open')")
     judging.intake(admin, tailed)
-    assert admin.execute("SELECT change_kind, class, group_key FROM governance_handoff ORDER BY 1").fetchall() == [
+    assert admin.execute(
+        "SELECT change_kind, class, group_key FROM oneroof.governance_handoff ORDER BY 1"
+    ).fetchall() == [
         ("object_registered", "west", "object_class=west/registry=deals/state=open"),
         ("object_retired", "east", "object_class=east/registry=deals/state=closed"),
     ]

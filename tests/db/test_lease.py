@@ -46,12 +46,12 @@ def test_a_zombie_commits_nothing(pair: tuple[Connection, Connection]) -> None:
     second = lease.claim(two, EXECUTOR, instance="same")
 
     def effect(_: Batch) -> None:
-        one.execute("INSERT INTO gov_worker_cursor (worker_name, source_name) VALUES ('zombie', 'zombie')")
+        one.execute("INSERT INTO oneroof.gov_worker_cursor (worker_name, source_name) VALUES ('zombie', 'zombie')")
 
     with pytest.raises(HeldElsewhere):
         run_fenced(one, first, effect, **WORKING)
     assert lease.release(one, first) is False
-    assert one.execute("SELECT count(*) FROM gov_worker_cursor").fetchone() == (0,)
+    assert one.execute("SELECT count(*) FROM oneroof.gov_worker_cursor").fetchone() == (0,)
     assert lease.release(two, second) is True
     assert lease.claim(one, EXECUTOR, instance="a").owner.startswith("a/")
 
@@ -87,7 +87,8 @@ def test_the_cursor_never_goes_down(pair: tuple[Connection, Connection]) -> None
     """Watermark, frontier and counters are monotone in the database, even for a superuser (promise 3)."""
     one, _ = pair
     one.execute(
-        "INSERT INTO gov_worker_cursor (worker_name, source_name, last_watermark_ts, frontier, events_seen, coalesced)"
+        "INSERT INTO oneroof.gov_worker_cursor (worker_name, source_name, last_watermark_ts, frontier, events_seen,"
+        " coalesced)"
         " VALUES ('w', 's', '2026-01-01', '100', 5, 3)"
     )
     lowered = (
@@ -99,5 +100,7 @@ def test_the_cursor_never_goes_down(pair: tuple[Connection, Connection]) -> None
     )
     for lower in lowered:
         with pytest.raises(psycopg.Error, match="would go backwards"):
-            one.execute(f"UPDATE gov_worker_cursor SET {lower}")
-    one.execute("UPDATE gov_worker_cursor SET last_watermark_ts = '2027-01-01', frontier = '101', events_seen = 6")
+            one.execute(f"UPDATE oneroof.gov_worker_cursor SET {lower}")
+    one.execute(
+        "UPDATE oneroof.gov_worker_cursor SET last_watermark_ts = '2027-01-01', frontier = '101', events_seen = 6"
+    )

@@ -16,13 +16,13 @@ from oneroof.proof import Scope
 from oneroof.source import Source
 from oneroof.statements import one
 
-STATES = "SELECT state, resolution FROM governance_retry ORDER BY item_id"
+STATES = "SELECT state, resolution FROM oneroof.governance_retry ORDER BY item_id"
 
 
 @pytest.fixture
 def tailed(admin: Connection) -> Source:
     """Sixty rows, swept, followed and judged."""
-    admin.execute("DELETE FROM governance_source")
+    admin.execute("DELETE FROM oneroof.governance_source")
     made = inventory.make(admin)
     admin.execute("INSERT INTO src SELECT n, now(), 'code ' || n FROM generate_series(1, 60) AS n")
     inventory.sweep(admin, made, batch=50)
@@ -38,7 +38,9 @@ def follow(admin: Connection, tailed: Source) -> None:
 def audit(admin: Connection, tailed: Source) -> dict[str, int]:
     judging.audit(admin, tailed)
     judging.judge(admin, tailed)
-    (said,) = one(admin, "SELECT last_run_summary FROM gov_worker_cursor WHERE worker_name = 'gov_periodic_full_audit'")
+    (said,) = one(
+        admin, "SELECT last_run_summary FROM oneroof.gov_worker_cursor WHERE worker_name = 'gov_periodic_full_audit'"
+    )
     return {name: said[name] for name in ("items_ended", "repaired_missing", "repaired_drift", "failed") if said[name]}
 
 
@@ -46,7 +48,8 @@ def make_up(admin: Connection, key: str, *, xid: str = "xmin::text::bigint", sta
     """An item of a row that never failed."""
     (item,) = one(
         admin,
-        "INSERT INTO governance_retry (worker_name, source_name, source_key, key_mark, row_xid, state, sqlstate,"
+        "INSERT INTO oneroof.governance_retry (worker_name, source_name, source_key, key_mark, row_xid, state,"
+        " sqlstate,"
         f" last_error) SELECT 'gov_handoff_intake', 'src', id::text, id::text, {xid}, %s, '22000', 'made up' FROM src"
         " WHERE id = %s::int RETURNING item_id",
         (state, key),
@@ -56,7 +59,7 @@ def make_up(admin: Connection, key: str, *, xid: str = "xmin::text::bigint", sta
 
 def hide(admin: Connection, key: str) -> None:
     """Take a candidate away; the books follow."""
-    assert admin.execute("DELETE FROM governance_candidate_state WHERE source_key = %s", (key,)).rowcount == 1
+    assert admin.execute("DELETE FROM oneroof.governance_candidate_state WHERE source_key = %s", (key,)).rowcount == 1
 
 
 def books(admin: Connection, *, deep: bool = False) -> Scope:
@@ -128,7 +131,8 @@ def test_an_item_of_an_older_version_of_a_row_that_is_well_changes_nothing(admin
 def test_an_item_without_a_row_is_ended_by_the_audit(admin: Connection, tailed: Source, key: str) -> None:
     """There is nothing left to do for it; that the object is gone is told by its candidate."""
     admin.execute(
-        "INSERT INTO governance_retry (worker_name, source_name, source_key, key_mark, row_xid, state, sqlstate,"
+        "INSERT INTO oneroof.governance_retry (worker_name, source_name, source_key, key_mark, row_xid, state,"
+        " sqlstate,"
         " last_error) VALUES ('gov_handoff_intake', 'src', %s, %s, 1, 'dead', '22000', 'made up')",
         (key, key),
     )
@@ -144,12 +148,15 @@ def test_the_audit_leaves_what_fails_to_its_item(admin: Connection, tailed: Sour
     follow(admin, tailed)
     hide(admin, "7")
     make_up(admin, "7")
-    before = one(admin, "SELECT jsonb_agg(r ORDER BY item_id) FROM governance_retry AS r WHERE source_key <> '7'")
+    before = one(
+        admin, "SELECT jsonb_agg(r ORDER BY item_id) FROM oneroof.governance_retry AS r WHERE source_key <> '7'"
+    )
     assert audit(admin, tailed) == {"items_ended": 1, "repaired_missing": 1}
     assert (
-        one(admin, "SELECT jsonb_agg(r ORDER BY item_id) FROM governance_retry AS r WHERE source_key <> '7'") == before
+        one(admin, "SELECT jsonb_agg(r ORDER BY item_id) FROM oneroof.governance_retry AS r WHERE source_key <> '7'")
+        == before
     )
-    assert one(admin, "SELECT count(*) FROM governance_retry WHERE state = 'dead'") == (30,)
+    assert one(admin, "SELECT count(*) FROM oneroof.governance_retry WHERE state = 'dead'") == (30,)
     scope = books(admin, deep=True)
     assert (broken(scope), scope.reasons["dead_letter"], scope.total) == ({}, 30, 60)
 
@@ -166,7 +173,7 @@ def test_a_row_that_fails_still_after_its_item_was_resolved_is_named_with_the_co
         {"key": key, "poison": POISON},
     )
     follow(admin, tailed)
-    ((item, _),) = admin.execute("SELECT item_id, state FROM governance_retry").fetchall()
+    ((item, _),) = admin.execute("SELECT item_id, state FROM oneroof.governance_retry").fetchall()
     with connect(as_user(installed_database, "requester")) as operator:
         retry.resolve(operator, [item], reason="too early")
     judging.judge(admin, tailed)
@@ -179,7 +186,7 @@ def test_a_row_that_fails_still_after_its_item_was_resolved_is_named_with_the_co
     login = as_user(installed_database, "requester")
     assert command("dlq", "replay", str(item), "--json", dsn=login).json["replayed"] == 1
     follow(admin, tailed)
-    assert one(admin, "SELECT state FROM governance_retry") == ("dead",)
+    assert one(admin, "SELECT state FROM oneroof.governance_retry") == ("dead",)
     scope = books(admin, deep=True)
     assert (broken(scope), scope.is_complete) == ({}, False)
     assert one(admin, "SELECT count(*) FROM event_pending WHERE error_count > 0 AND processed_at IS NULL") == (1,)

@@ -16,14 +16,14 @@ from oneroof.workers import handoff_intake
 from oneroof.workers.backfill_sweep import BackfillSweep
 from oneroof.workers.handoff_intake import HandoffIntake
 
-SEEN = "SELECT events_seen FROM gov_worker_cursor WHERE worker_name = 'gov_handoff_intake' AND source_name = %s"
-SPANS = "SELECT count(*) FROM governance_open_span"
+SEEN = "SELECT events_seen FROM oneroof.gov_worker_cursor WHERE worker_name = 'gov_handoff_intake' AND source_name = %s"
+SPANS = "SELECT count(*) FROM oneroof.governance_open_span"
 # It fails when the second batch commits, once.
 FAIL = """
 CREATE SEQUENCE times; GRANT USAGE ON SEQUENCE times TO PUBLIC;
 CREATE FUNCTION fail_once() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
   IF nextval('public.times') = 2 THEN RAISE EXCEPTION 'now' USING ERRCODE = '{code}'; END IF; RETURN NULL; END $$;
-CREATE CONSTRAINT TRIGGER fail_once AFTER INSERT OR UPDATE ON governance_open_span DEFERRABLE INITIALLY DEFERRED
+CREATE CONSTRAINT TRIGGER fail_once AFTER INSERT OR UPDATE ON oneroof.governance_open_span DEFERRABLE INITIALLY DEFERRED
 FOR EACH ROW EXECUTE FUNCTION fail_once()"""
 
 
@@ -53,7 +53,7 @@ def test_a_transaction_is_remembered_once_however_many_batches_it_takes(admin: C
     walk(admin, intake)
     assert one(admin, SEEN, ("src",)) == (12,)
     assert inventory.wrong(admin) == []
-    assert one(admin, "SELECT count(*) FROM governance_candidate_state WHERE change_number > 1") == (0,)
+    assert one(admin, "SELECT count(*) FROM oneroof.governance_candidate_state WHERE change_number > 1") == (0,)
 
 
 def test_what_the_fast_lane_meets_while_the_walk_is_under_way_is_applied_once(admin: Connection) -> None:
@@ -85,7 +85,7 @@ def interrupted(admin: Connection, *, code: str) -> list[str]:
     inventory.until_idle(intake)
     walk(admin, intake)
     (counted,) = one(admin, SEEN, ("src",))
-    (failed,) = one(admin, "SELECT count(*) FROM governance_retry")
+    (failed,) = one(admin, "SELECT count(*) FROM oneroof.governance_retry")
     return [*inventory.wrong(admin), *([f"{counted} counted"] if counted != 12 else []), *["failed"] * failed]
 
 
@@ -123,7 +123,7 @@ def test_rows_of_ours_between_those_of_others_are_counted_by_the_frontier(admin:
     assert one(admin, SEEN, ("registry_changelog",))[0] >= before + 3
     (own,) = one(
         admin,
-        "SELECT (last_run_summary ->> 'own')::int FROM gov_worker_cursor"
+        "SELECT (last_run_summary ->> 'own')::int FROM oneroof.gov_worker_cursor"
         " WHERE worker_name = 'gov_handoff_intake' AND source_name = 'registry_changelog'",
     )
     assert own >= 1
@@ -181,7 +181,7 @@ def test_a_source_with_another_order_is_not_misled_by_spans_of_the_old_one(admin
     intake.source = source.find(admin, "turned")
     walk(admin, intake)
     missing = (
-        "SELECT count(*) FROM turned WHERE NOT EXISTS (SELECT FROM governance_candidate_state"
+        "SELECT count(*) FROM turned WHERE NOT EXISTS (SELECT FROM oneroof.governance_candidate_state"
         " WHERE source_key = id::text AND source_name = 'turned')"
     )
     assert one(admin, missing) == (0,)

@@ -102,8 +102,8 @@ def test_objects_are_told_of_though_the_outbox_refuses_one(logins: Logins, refus
     bear(admin, 1, 6)
     hand_off(admin)
     admin.execute(refuse)
-    assert one(admin, "SELECT gov_untold_tell('birth_registry', 100, false)") == (6,)
-    assert one(admin, "SELECT count(*) FROM governance_untold") == (0,)
+    assert one(admin, "SELECT oneroof.gov_untold_tell('birth_registry', 100, false)") == (6,)
+    assert one(admin, "SELECT count(*) FROM oneroof.governance_untold") == (0,)
     assert command("events", "promote", "--json", dsn=logins.dsn).json == {"promoted": 6}
     assert [ref for *_, ref, _ in signals(admin)] == [f"things:T-{n}" for n in (1, 2, 4, 5, 6)]
     admin.execute(relent)
@@ -124,7 +124,7 @@ def test_a_type_that_the_outbox_refuses_whole_does_not_keep_others_waiting(login
     logins.activate(BORN, other)
     admin.execute(f"ALTER TABLE event_outbox ADD CONSTRAINT no CHECK (event_type <> '{BORN}') NOT VALID")
     assert command("events", "promote", "--json", dsn=logins.dsn).json == {"promoted": 303}
-    counted = "SELECT count(*) FROM governance_event WHERE state = 'stuck'"
+    counted = "SELECT count(*) FROM oneroof.governance_event WHERE state = 'stuck'"
     assert one(admin, counted) == (300,)
     assert one(admin, "SELECT count(*) FROM event_outbox WHERE event_type = %s", (other,)) == (3,)
     assert next(each.held for each in events.listing(admin) if each.event_type == BORN) == 300

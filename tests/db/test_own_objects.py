@@ -15,10 +15,10 @@ from oneroof.connection import Connection
 from oneroof.statements import one
 
 OWNERS = "level,subject,responsibility,owner,valid_from,valid_to\nscope,*,policy,GOV-COUNCIL,,\n"
-BOOKS = "SELECT to_jsonb(b) FROM v_governance_books AS b ORDER BY b.source_name"
-VERSIONS = """SELECT candidate_key, verdict, xmin::text FROM governance_candidate_state
+BOOKS = "SELECT to_jsonb(b) FROM oneroof.v_governance_books AS b ORDER BY b.source_name"
+VERSIONS = """SELECT candidate_key, verdict, xmin::text FROM oneroof.governance_candidate_state
               WHERE source_name LIKE 'governance\\_%' ORDER BY 1"""
-WRITTEN = "SELECT coalesce(sum(attempts_written), 0)::int FROM gov_worker_cursor"
+WRITTEN = "SELECT coalesce(sum(attempts_written), 0)::int FROM oneroof.gov_worker_cursor"
 NAMES = [each.table for each in own.OBJECTS]
 
 
@@ -32,7 +32,7 @@ def running(admin: Connection, installed_database: str, tmp_path: Any) -> str:
     who = as_user(installed_database, "requester")
     assert command("owners", "import", str(file), dsn=who).code == 0
     run(installed_database)
-    assert one(admin, "SELECT count(*) FROM governance_candidate_state WHERE dirty") == (0,)
+    assert one(admin, "SELECT count(*) FROM oneroof.governance_candidate_state WHERE dirty") == (0,)
     return installed_database
 
 
@@ -73,7 +73,7 @@ def test_what_people_do_to_a_rule_a_gate_or_a_worker_is_a_change_like_any_other(
     command("source", "add", "--own", dsn=running)
     run(running)
     versions = dict(tuple(row[::2]) for row in admin.execute(VERSIONS))
-    admin.execute("UPDATE governance_rule SET enabled = false WHERE rule_code = 'find_island'")
+    admin.execute("UPDATE oneroof.governance_rule SET enabled = false WHERE rule_code = 'find_island'")
     operator = as_user(running, "requester")
     assert command("pause", "candidate_scan", dsn=operator).code == 0
     assert command("resume", "candidate_scan", dsn=operator).code == 0

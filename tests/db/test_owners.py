@@ -37,7 +37,7 @@ def take(connection: Connection, *lines: str, replace: bool = False, dry_run: bo
 
 def candidate(admin: Connection, key: str, group: str, scope: str = "birth_registry") -> None:
     admin.execute(
-        "INSERT INTO governance_candidate_state"
+        "INSERT INTO oneroof.governance_candidate_state"
         " (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash)"
         " VALUES (%s, 'none', %s, %s, %s, '1', 0)",
         (key, group, scope, key),
@@ -46,7 +46,7 @@ def candidate(admin: Connection, key: str, group: str, scope: str = "birth_regis
 
 def of_object(connection: Connection, key: str, responsibility: str = "policy") -> list[tuple[str, str, bool]]:
     return connection.execute(
-        "SELECT owner_ref, level, is_conflict FROM v_object_effective_owner"
+        "SELECT owner_ref, level, is_conflict FROM oneroof.v_object_effective_owner"
         " WHERE candidate_key = %s AND responsibility = %s ORDER BY 1",
         (key, responsibility),
     ).fetchall()
@@ -57,7 +57,7 @@ def of_collection(
 ) -> tuple[list[str], str | None, bool]:
     row = one(
         connection,
-        "SELECT owners, level, is_conflict FROM v_collection_owner"
+        "SELECT owners, level, is_conflict FROM oneroof.v_collection_owner"
         " WHERE source_name = %s AND class = %s AND responsibility = %s",
         (scope, name, responsibility),
     )
@@ -66,7 +66,7 @@ def of_collection(
 
 def table(connection: Connection) -> list[tuple[object, ...]]:
     """Every column of every row that is recorded."""
-    return connection.execute("SELECT * FROM governance_object_ownership ORDER BY ownership_id").fetchall()
+    return connection.execute("SELECT * FROM oneroof.governance_object_ownership ORDER BY ownership_id").fetchall()
 
 
 def audit(connection: Connection) -> list[tuple[str, str]]:
@@ -159,19 +159,19 @@ def test_the_class_of_a_candidate_is_its_collection(admin: Connection) -> None:
             pass
         lease.release(admin, held)
     wrong = """SELECT count(*) FILTER (WHERE k.class IS DISTINCT FROM b.collection_name), count(*)
-               FROM v_candidate_class AS k JOIN governance_candidate_state AS c USING (candidate_key)
+               FROM oneroof.v_candidate_class AS k JOIN oneroof.governance_candidate_state AS c USING (candidate_key)
                JOIN birth_registry AS b ON b.id::text = c.source_key WHERE c.source_name = 'birth_registry'"""
     mistaken, births = one(admin, wrong)
     assert mistaken == 0
     assert births >= 1000
-    assert one(admin, "SELECT class FROM v_candidate_class WHERE source_name = 'src'") == ("src",)
+    assert one(admin, "SELECT class FROM oneroof.v_candidate_class WHERE source_name = 'src'") == ("src",)
 
 
 def test_a_class_that_is_not_sure_is_none_and_inherits_from_the_source(operator: Connection, admin: Connection) -> None:
     """A slash inside a value makes the group key ambiguous: nobody's collection is guessed."""
     candidate(admin, "a/b:one", "birth_registry/a/b/born")
     take(operator, "collection,a,policy,GOV-SIV,,", "collection,a/b,policy,GOV-DOT,,", "scope,*,policy,GOV-COUNCIL,,")
-    assert one(admin, "SELECT class FROM v_candidate_class") == (None,)
+    assert one(admin, "SELECT class FROM oneroof.v_candidate_class") == (None,)
     assert of_object(admin, "a/b:one") == [("GOV-COUNCIL", "scope", False)]
 
 
@@ -187,7 +187,7 @@ def test_a_source_without_classes_has_owners_by_its_name(operator: Connection, a
     doubled, places = one(
         admin,
         "SELECT count(*) - count(DISTINCT (source_name, class, responsibility)), count(DISTINCT (source_name, class))"
-        " FROM v_collection_owner",
+        " FROM oneroof.v_collection_owner",
     )
     (known,) = one(
         admin,
@@ -211,22 +211,22 @@ def test_the_host_may_alter_its_registries_and_its_collations_do_not_matter(
 def test_one_object_is_looked_up_by_indexes_alone(operator: Connection, admin: Connection) -> None:
     """Among 20,000 candidates and 20,000 owners neither table is read through."""
     admin.execute(
-        "INSERT INTO governance_candidate_state"
+        "INSERT INTO oneroof.governance_candidate_state"
         " (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash)"
         " SELECT 'c:' || n, 'none', 'birth_registry/c/born', 'birth_registry', n::text, '1', 0"
         " FROM generate_series(1, 20000) AS n"
     )
     admin.execute(
-        "INSERT INTO governance_object_ownership"
+        "INSERT INTO oneroof.governance_object_ownership"
         " (level, subject, responsibility, owner_ref, valid_from, recorded_by, recorded_at)"
         " SELECT 'object', 'c:' || n, 'policy', 'GOV-SIV', now() - interval '1 hour', 'viewer', now()"
         " FROM generate_series(1, 20000) AS n"
     )
-    admin.execute("VACUUM ANALYZE governance_candidate_state, governance_object_ownership")
+    admin.execute("VACUUM ANALYZE oneroof.governance_candidate_state, oneroof.governance_object_ownership")
     take(operator, "collection,c,audit,GOV-DOT,,")
     (plan,) = one(
         admin,
-        "EXPLAIN (ANALYZE, FORMAT JSON) SELECT * FROM v_object_effective_owner WHERE candidate_key = 'c:777'",
+        "EXPLAIN (ANALYZE, FORMAT JSON) SELECT * FROM oneroof.v_object_effective_owner WHERE candidate_key = 'c:777'",
     )
     nodes = list(flatten(plan[0]["Plan"]))
     large = [
@@ -268,7 +268,7 @@ def test_a_line_that_differs_changes_its_row(operator: Connection, admin: Connec
     take(operator, f"collection,{COLLECTION},policy,GOV-SIV,2026-01-01,")
     done = take(operator, f"collection,{COLLECTION},policy,GOV-SIV,2026-01-01,2026-12-31T12:00:00+02:00")
     assert (done.added, done.changed, done.unchanged) == (0, 1, 0)
-    row = one(admin, "SELECT valid_from, valid_to, recorded_by FROM governance_object_ownership")
+    row = one(admin, "SELECT valid_from, valid_to, recorded_by FROM oneroof.governance_object_ownership")
     assert row == (datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 12, 31, 10, tzinfo=UTC), "viewer")
     assert len(audit(admin)) == 2
 
@@ -288,8 +288,8 @@ def test_replace_ends_what_the_file_no_longer_has(operator: Connection, admin: C
     done = take(operator, f"collection,{COLLECTION},policy,GOV-SIV,,", replace=True)
     assert (done.added, done.changed, done.unchanged, done.ended) == (0, 0, 1, 2)
     left = admin.execute(
-        "SELECT responsibility, valid_to <= gov_now(), valid_to > now() - interval '1 hour'"
-        " FROM governance_object_ownership ORDER BY 1"
+        "SELECT responsibility, valid_to <= oneroof.gov_now(), valid_to > now() - interval '1 hour'"
+        " FROM oneroof.governance_object_ownership ORDER BY 1"
     ).fetchall()
     assert left == [("audit", True, True), ("health", True, False), ("policy", None, None)]
     assert take(operator, f"collection,{COLLECTION},policy,GOV-SIV,,", replace=True).ended == 0
@@ -297,7 +297,8 @@ def test_replace_ends_what_the_file_no_longer_has(operator: Connection, admin: C
     assert back.changed == 1
     (since,) = one(
         admin,
-        "SELECT valid_from > now() - interval '1 hour' FROM governance_object_ownership WHERE responsibility = 'audit'",
+        "SELECT valid_from > now() - interval '1 hour' FROM oneroof.governance_object_ownership WHERE"
+        " responsibility = 'audit'",
     )
     assert since is True
 
@@ -351,7 +352,7 @@ def test_many_wrong_lines_are_counted_and_ten_are_shown(operator: Connection) ->
 
 def test_the_function_refuses_for_itself(operator: Connection, admin: Connection) -> None:
     """Whoever calls it without our reader gets past no constraint, and past no check of the person."""
-    call = "SELECT gov_ownership_import(%s::jsonb, false, false)"
+    call = "SELECT oneroof.gov_ownership_import(%s::jsonb, false, false)"
     row = {"line": 1, "level": "collection", "subject": "c", "responsibility": "policy", "owner": "GOV-SIV"}
     for broken in ({"level": "galaxy"}, {"responsibility": "fame"}, {"subject": "*"}, {"subject": "x" * 2001}):
         with pytest.raises(Exception, match="violates check constraint"):
@@ -382,7 +383,7 @@ def test_two_imports_at_once_do_not_double_anything(installed_database: str, adm
     for thread in threads:
         thread.join()
     assert sorted((each.added, each.unchanged) for each in done) == [(0, 300), (0, 300), (300, 0)]
-    assert one(admin, "SELECT count(*) FROM governance_object_ownership") == (300,)
+    assert one(admin, "SELECT count(*) FROM oneroof.governance_object_ownership") == (300,)
     assert len(audit(admin)) == 1
 
 

@@ -34,7 +34,8 @@ def test_a_policy_has_every_column_of_the_table(admin: Connection) -> None:
     """Intervals are seconds; nobody forgets a column that is added."""
     columns = admin.execute(
         "SELECT attname::text FROM pg_attribute"
-        " WHERE attrelid = 'governance_worker_policy'::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum"
+        " WHERE attrelid = 'oneroof.governance_worker_policy'::regclass AND attnum > 0 AND NOT attisdropped ORDER"
+        " BY attnum"
     ).fetchall()
     assert [name for (name,) in columns] == [field.name for field in dataclasses.fields(policy.Policy)]
     found = policy.read(admin)[WORKER]
@@ -95,7 +96,7 @@ def test_the_database_itself_refuses_what_is_not_a_setting(admin: Connection) ->
     """Whoever calls the function directly can neither rename a worker nor pause it by the back door."""
     for name in ("worker_name", "paused_by", "nonsense"):
         with pytest.raises(Exception, match="has no"):
-            admin.execute("SELECT gov_policy_set(%s, jsonb_build_object(%s::text, 'x'))", (WORKER, name))
+            admin.execute("SELECT oneroof.gov_policy_set(%s, jsonb_build_object(%s::text, 'x'))", (WORKER, name))
 
 
 def test_pause_and_resume_are_idempotent_and_on_record(operator: Connection, admin: Connection) -> None:

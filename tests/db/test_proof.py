@@ -23,14 +23,14 @@ from oneroof.workers.candidate_scan import CandidateScan
 from oneroof.workers.input_gate import InputGate
 
 ROWS = 300
-BORN = """UPDATE governance_candidate_state AS c SET facts_hash = o.facts_hash, group_key = o.group_key
-          FROM governance_candidate_state AS o WHERE o.source_key = '3' AND c.source_key = '4'"""
+BORN = """UPDATE oneroof.governance_candidate_state AS c SET facts_hash = o.facts_hash, group_key = o.group_key
+          FROM oneroof.governance_candidate_state AS o WHERE o.source_key = '3' AND c.source_key = '4'"""
 
 
 @pytest.fixture
 def tailed(admin: Connection) -> Source:
     """An inventory that is swept and judged."""
-    admin.execute("DELETE FROM governance_source WHERE source_name <> 'src'")
+    admin.execute("DELETE FROM oneroof.governance_source WHERE source_name <> 'src'")
     tailed = make(admin)
     admin.execute(
         "INSERT INTO src SELECT n, now(), 'code ' || n, CASE WHEN n % 3 = 0 THEN 'born' ELSE 'grown' END"
@@ -75,7 +75,7 @@ def test_doc31_9_1_no_omission(admin: Connection) -> None:
     assert broken(found) == {}
     assert found.is_balanced
     assert (of(found).rows.rows, of(found).total) == (ROWS, ROWS)
-    behind(admin, "DELETE FROM governance_candidate_state WHERE source_key = '7'")
+    behind(admin, "DELETE FROM oneroof.governance_candidate_state WHERE source_key = '7'")
     found = prove(admin)
     assert not found.is_balanced
     assert broken(found)["no_omission"] == ["src:code 7"]
@@ -83,7 +83,7 @@ def test_doc31_9_1_no_omission(admin: Connection) -> None:
     witness.keep(admin, found, key=None)
     raised = {each.issue_type for each in findings.listing(admin) if each.subject == "scope:src"}
     assert {"backfill_incomplete", "governance_schema_drift"} <= raised
-    admin.execute("DELETE FROM governance_candidate_state WHERE source_key = '8'")
+    admin.execute("DELETE FROM oneroof.governance_candidate_state WHERE source_key = '8'")
     assert broken(prove(admin))["no_omission"] == ["src:code 7", "src:code 8"]
     assert len(broken(prove(admin, names=1))["no_omission"]) == 1
 
@@ -105,12 +105,12 @@ def test_doc31_9_2_no_duplicates(admin: Connection, tailed: Source) -> None:
     assert broken(found) == {}
     assert (of(found).rows.duplicates.count, of(found).rows.rows) == (2, ROWS + 2)
     admin.execute(
-        """INSERT INTO governance_candidate_state
+        """INSERT INTO oneroof.governance_candidate_state
              (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, verdict,
               undecided_reason, input_quality_state)
            SELECT 'src:another', ruleset_version, group_key, source_name, source_key, source_version, facts_hash,
                   verdict, undecided_reason, input_quality_state
-           FROM governance_candidate_state WHERE source_key = '5'"""
+           FROM oneroof.governance_candidate_state WHERE source_key = '5'"""
     )
     assert broken(prove(admin))["no_duplicates"] == ["src:another"]
 
@@ -118,7 +118,7 @@ def test_doc31_9_2_no_duplicates(admin: Connection, tailed: Source) -> None:
 @pytest.mark.usefixtures("tailed")
 def test_doc31_9_2_a_row_is_not_noted_and_a_candidate(admin: Connection) -> None:
     """A note that another stands for a row which has a candidate of its own is one too many."""
-    admin.execute("INSERT INTO governance_duplicate VALUES ('src', '5', 'src:code 6', now(), true)")
+    admin.execute("INSERT INTO oneroof.governance_duplicate VALUES ('src', '5', 'src:code 6', now(), true)")
     assert broken(prove(admin)) == {"no_duplicates": ["src:code 5"]}
 
 
@@ -126,12 +126,12 @@ def test_doc31_9_2_a_row_is_not_noted_and_a_candidate(admin: Connection) -> None
 @pytest.mark.parametrize("grain", ["governed", "inherited", "unheard-of"])
 def test_doc31_9_3_the_invariant_closes(admin: Connection, grain: str) -> None:
     """A total that is not the sum of the terms is drift, with a finding that goes when it closes again."""
-    admin.execute("INSERT INTO governance_ledger VALUES ('src', 'src/born', %s, 'covered', '', 3, 1)", (grain,))
+    admin.execute("INSERT INTO oneroof.governance_ledger VALUES ('src', 'src/born', %s, 'covered', '', 3, 1)", (grain,))
     found = prove(admin)
     assert set(broken(found)) == {"invariant", "ledger"}
     witness.keep(admin, found, key=None)
     assert "governance_schema_drift" in [each.issue_type for each in findings.listing(admin)]
-    admin.execute("DELETE FROM governance_ledger WHERE shard = 3 AND members = 1 AND verdict = 'covered'")
+    admin.execute("DELETE FROM oneroof.governance_ledger WHERE shard = 3 AND members = 1 AND verdict = 'covered'")
     witness.keep(admin, prove(admin), key=None)
     assert "governance_schema_drift" not in [each.issue_type for each in findings.listing(admin)]
 
@@ -139,7 +139,7 @@ def test_doc31_9_3_the_invariant_closes(admin: Connection, grain: str) -> None:
 @pytest.mark.usefixtures("tailed")
 def test_doc31_9_3_a_verdict_that_is_no_term(admin: Connection) -> None:
     """Whatever is none of the terms does not vanish in the sum."""
-    admin.execute("UPDATE governance_candidate_state SET verdict = 'splendid' WHERE source_key = '4'")
+    admin.execute("UPDATE oneroof.governance_candidate_state SET verdict = 'splendid' WHERE source_key = '4'")
     found = broken(prove(admin))
     assert set(found) == {"invariant", "ledger"}
     assert "src:code 4" in found["ledger"]
@@ -152,7 +152,8 @@ def test_doc31_9_4_the_closing_ledger_is_anchored(admin: Connection) -> None:
     second = witness.keep(admin, prove(admin), key=None)
     assert (first.sequence, second.certificate["previous_sha256"]) == (1, first.certificate["sha256"])
     stored = admin.execute(
-        "SELECT metrics, scope FROM evolution_snapshots WHERE id IN (SELECT snapshot_id FROM governance_certificate)"
+        "SELECT metrics, scope FROM evolution_snapshots WHERE id IN (SELECT snapshot_id FROM"
+        " oneroof.governance_certificate)"
         " ORDER BY id"
     ).fetchall()
     assert stored == [(each.certificate, "oneroof.certificate") for each in (first, second)]
@@ -166,8 +167,8 @@ def test_doc31_9_4_the_closing_ledger_is_anchored(admin: Connection) -> None:
 @pytest.mark.parametrize("other", ["src:code 7", "src:nobody"])
 def test_doc31_9_1_a_note_does_not_stand_for_a_candidate_that_is_not_there(admin: Connection, other: str) -> None:
     """A candidate was deleted, and its row noted as one that another stands for: nobody does, and it is an omission."""
-    admin.execute("DELETE FROM governance_candidate_state WHERE source_key = '7'")
-    admin.execute("INSERT INTO governance_duplicate VALUES ('src', '7', %s, now(), true)", (other,))
+    admin.execute("DELETE FROM oneroof.governance_candidate_state WHERE source_key = '7'")
+    admin.execute("INSERT INTO oneroof.governance_duplicate VALUES ('src', '7', %s, now(), true)", (other,))
     assert broken(prove(admin))["no_omission"] == ["src:code 7"]
     assert broken(prove(admin, deep=True))["no_omission"] == ["src:code 7"]
 
@@ -184,7 +185,8 @@ def test_two_at_once_make_one_chain(admin: Connection) -> None:
 def test_an_altered_verdict_is_named(admin: Connection, seen: bool) -> None:
     """Whether the books have followed or not."""
     statement = (
-        "UPDATE governance_candidate_state SET verdict = 'class_0', undecided_reason = NULL WHERE source_key = '3'"
+        "UPDATE oneroof.governance_candidate_state SET verdict = 'class_0', undecided_reason = NULL WHERE"
+        " source_key = '3'"
     )
     if seen:
         admin.execute(statement)
@@ -198,12 +200,12 @@ def test_an_altered_verdict_is_named(admin: Connection, seen: bool) -> None:
 @pytest.mark.usefixtures("tailed")
 def test_an_altered_key_is_named(admin: Connection) -> None:
     """Either key of a candidate: its row is then an omission, or it has vanished, or both."""
-    admin.execute("UPDATE governance_candidate_state SET candidate_key = 'src:mine' WHERE source_key = '3'")
+    admin.execute("UPDATE oneroof.governance_candidate_state SET candidate_key = 'src:mine' WHERE source_key = '3'")
     found = prove(admin)
     assert broken(found) == {"no_omission": ["src:code 3"]}
     assert of(found).rows.vanished.names == ["src:mine"]
-    admin.execute("UPDATE governance_candidate_state SET source_key = '4000' WHERE source_key = '4'")
-    admin.execute("UPDATE governance_candidate_state SET source_key = '4' WHERE source_key = '5'")
+    admin.execute("UPDATE oneroof.governance_candidate_state SET source_key = '4000' WHERE source_key = '4'")
+    admin.execute("UPDATE oneroof.governance_candidate_state SET source_key = '4' WHERE source_key = '5'")
     assert not prove(admin).is_balanced
 
 
@@ -211,16 +213,18 @@ def test_an_altered_key_is_named(admin: Connection) -> None:
 def test_two_swapped_verdicts_are_named(admin: Connection) -> None:
     """No count has changed, and still each has not the verdict of its facts."""
     admin.execute(
-        "UPDATE governance_fact_set SET verdict = 'orphan', undecided_reason = NULL WHERE group_key = 'src/born'"
+        "UPDATE oneroof.governance_fact_set SET verdict = 'orphan', undecided_reason = NULL WHERE group_key ="
+        " 'src/born'"
     )
     admin.execute(
-        "UPDATE governance_candidate_state SET verdict = 'orphan', undecided_reason = NULL WHERE group_key = 'src/born'"
+        "UPDATE oneroof.governance_candidate_state SET verdict = 'orphan', undecided_reason = NULL WHERE group_key"
+        " = 'src/born'"
     )
     assert "ledger" not in broken(prove(admin))
     behind(
         admin,
-        """UPDATE governance_candidate_state AS c SET verdict = o.verdict, undecided_reason = o.undecided_reason
-           FROM governance_candidate_state AS o
+        """UPDATE oneroof.governance_candidate_state AS c SET verdict = o.verdict, undecided_reason = o.undecided_reason
+           FROM oneroof.governance_candidate_state AS o
            WHERE c.source_key IN ('9', '11') AND o.source_key IN ('9', '11') AND c.source_key <> o.source_key""",
     )
     assert {"src:code 9", "src:code 11"} <= set(broken(prove(admin))["ledger"])
@@ -233,9 +237,12 @@ def test_two_swapped_verdicts_are_named(admin: Connection) -> None:
     ("statement", "named"),
     [
         (BORN, "src:code 4"),
-        ("UPDATE governance_fact_set SET row_facts = '{\"status\": \"a\"}' WHERE group_key = 'src/born'", "src:code 3"),
-        ("UPDATE governance_fact_set SET rule_code = 'mine' WHERE group_key = 'src/born'", "src:code 3"),
-        ('UPDATE governance_class SET facts = facts || \'{"owners": {"policy": 1}}\'', "class src"),
+        (
+            "UPDATE oneroof.governance_fact_set SET row_facts = '{\"status\": \"a\"}' WHERE group_key = 'src/born'",
+            "src:code 3",
+        ),
+        ("UPDATE oneroof.governance_fact_set SET rule_code = 'mine' WHERE group_key = 'src/born'", "src:code 3"),
+        ('UPDATE oneroof.governance_class SET facts = facts || \'{"owners": {"policy": 1}}\'', "class src"),
         ("UPDATE src SET status = 'quiet' WHERE id = 6", None),
     ],
 )
@@ -252,20 +259,21 @@ def test_an_altered_row_behind_the_frontier_is_named(admin: Connection) -> None:
     """A change that should have been applied and was not."""
     admin.execute("UPDATE src SET status = 'quiet' WHERE id = 6")
     settle(admin)
-    admin.execute("UPDATE gov_worker_cursor SET frontier = pg_snapshot_xmin(pg_current_snapshot())")
+    admin.execute("UPDATE oneroof.gov_worker_cursor SET frontier = pg_snapshot_xmin(pg_current_snapshot())")
     assert broken(prove(admin)) == {}
     assert broken(prove(admin, deep=True)) == {"derivation": ["src:code 6"]}
 
 
 def test_an_object_of_its_own_is_derived_again(admin: Connection, tailed: Source) -> None:
     """What is known of one object alone is judged again too."""
-    admin.execute("SELECT gov_candidates_vanish('src', '{}')")
+    admin.execute("SELECT oneroof.gov_candidates_vanish('src', '{}')")
     admin.execute(
-        "INSERT INTO governance_object (candidate_key, facts) VALUES ('src:code 9', '{\"exception\": \"active\"}')"
+        "INSERT INTO oneroof.governance_object (candidate_key, facts) VALUES ('src:code 9',"
+        ' \'{"exception": "active"}\')'
     )
     judge(admin, tailed)
     assert broken(prove(admin, deep=True)) == {}
-    admin.execute("UPDATE governance_object SET rule_code = 'mine'")
+    admin.execute("UPDATE oneroof.governance_object SET rule_code = 'mine'")
     assert broken(prove(admin, deep=True)) == {"derivation": ["src:code 9"]}
 
 
@@ -276,10 +284,11 @@ def test_a_deep_proof_judges_all_sets_of_facts_at_once(admin: Connection, what: 
     judging.sweep(admin, births)
     judging.judge(admin, births)
     admin.execute(
-        "INSERT INTO governance_object (candidate_key) SELECT candidate_key FROM governance_candidate_state"
+        "INSERT INTO oneroof.governance_object (candidate_key) SELECT candidate_key FROM"
+        " oneroof.governance_candidate_state"
         " ON CONFLICT DO NOTHING"
     )
-    admin.execute("UPDATE governance_object SET is_dirty = false")
+    admin.execute("UPDATE oneroof.governance_object SET is_dirty = false")
     given = {"source": "birth_registry", "after": -(2**63) if what == "judged" else "", "most": 200}
     explain = "EXPLAIN (ANALYZE, FORMAT JSON) " + queries("proof")[what]
     nodes = list(plan_nodes(one(admin, explain, given)[0][0]["Plan"]))
@@ -290,7 +299,9 @@ def test_a_deep_proof_does_not_name_an_object_that_waits_to_be_judged_by_its_new
     admin: Connection, tailed: Source
 ) -> None:
     """Something of its own is known of it, and its row has just changed: what was judged is of the row before."""
-    admin.execute("INSERT INTO governance_object (candidate_key, facts) VALUES ('src:code 7', '{\"duplicate\": true}')")
+    admin.execute(
+        "INSERT INTO oneroof.governance_object (candidate_key, facts) VALUES ('src:code 7', '{\"duplicate\": true}')"
+    )
     judge(admin, tailed)
     assert broken(prove(admin, deep=True)) == {}
     admin.execute("UPDATE src SET status = 'retired' WHERE id = 7")
@@ -332,15 +343,17 @@ def is_complete_but_for_owners(found: Proof) -> bool:
 @pytest.mark.usefixtures("tailed")
 def test_rows_that_failed_are_undecided(admin: Connection) -> None:
     """A row whose item waits or is dead is accounted by it."""
-    behind(admin, "DELETE FROM governance_candidate_state WHERE source_key IN ('5', '6')")
-    admin.execute("DELETE FROM governance_ledger")
+    behind(admin, "DELETE FROM oneroof.governance_candidate_state WHERE source_key IN ('5', '6')")
+    admin.execute("DELETE FROM oneroof.governance_ledger")
     admin.execute(
-        "INSERT INTO governance_ledger SELECT source_name, group_key, grain, verdict, coalesce(undecided_reason, ''),"
-        " 0, count(*) FROM governance_candidate_state GROUP BY 1, 2, 3, 4, 5"
+        "INSERT INTO oneroof.governance_ledger SELECT source_name, group_key, grain, verdict,"
+        " coalesce(undecided_reason, ''),"
+        " 0, count(*) FROM oneroof.governance_candidate_state GROUP BY 1, 2, 3, 4, 5"
     )
     for key, state, name in (("5", "waiting", "src"), ("6", "dead", "src#1/2")):
         admin.execute(
-            "INSERT INTO governance_retry (worker_name, source_name, source_key, key_mark, row_xid, state, sqlstate,"
+            "INSERT INTO oneroof.governance_retry (worker_name, source_name, source_key, key_mark, row_xid, state,"
+            " sqlstate,"
             " last_error) SELECT 'gov_backfill_sweep', %s, id::text, id::text, xmin::text::bigint, %s, 'XX000', 'x'"
             " FROM src WHERE id = %s::int",
             (name, state, key),
@@ -358,7 +371,7 @@ def test_a_row_whose_last_change_failed_keeps_the_books_from_being_complete(admi
     found = prove(admin)
     assert (broken(found), of(found).rows.unapplied.count, of(found).failed) == ({}, 1, 0)
     assert (found.is_balanced, found.is_complete) == (True, False)
-    admin.execute("UPDATE governance_retry SET state = 'resolved'")
+    admin.execute("UPDATE oneroof.governance_retry SET state = 'resolved'")
     assert of(prove(admin)).rows.unapplied.count == 0
 
 
@@ -366,7 +379,7 @@ def test_what_vanished_is_named_and_a_tombstone_is_not(admin: Connection, tailed
     """A candidate without a row is undecided until the audit knows, and does not keep the books from balancing."""
     admin.execute("DELETE FROM src WHERE id IN (5, 6)")
     gone = '{"state": {"gone": true}}'
-    admin.execute("INSERT INTO governance_object (candidate_key, facts) VALUES ('src:code 5', %s)", (gone,))
+    admin.execute("INSERT INTO oneroof.governance_object (candidate_key, facts) VALUES ('src:code 5', %s)", (gone,))
     judge(admin, tailed)
     found = prove(admin)
     assert (broken(found), found.is_complete) == ({}, False)
@@ -391,12 +404,12 @@ def test_what_vanished_is_named_and_a_tombstone_is_not(admin: Connection, tailed
 def test_a_candidate_that_somebody_made_up(admin: Connection, key: str, facts: str, obligations: set[str]) -> None:
     """Its key is none, it has no facts, or another has its row; else it looks like one that vanished, and is named."""
     admin.execute(
-        f"""INSERT INTO governance_candidate_state
+        f"""INSERT INTO oneroof.governance_candidate_state
               (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, facts_hash, verdict,
                undecided_reason, input_quality_state)
             SELECT 'forged', ruleset_version, group_key, source_name, {key}, source_version, {facts}, verdict,
                    undecided_reason, input_quality_state
-            FROM governance_candidate_state WHERE source_key = '5'"""
+            FROM oneroof.governance_candidate_state WHERE source_key = '5'"""
     )
     found = prove(admin)
     assert broken(found) == {name: ["forged"] for name in obligations}
@@ -424,7 +437,7 @@ def test_a_row_with_another_key_now_is_no_duplicate(admin: Connection, tailed: S
 )
 def test_every_kind_of_key(admin: Connection, columns: str, key: list[str]) -> None:
     """Each is compared both ways, also where the key has several columns or no index."""
-    admin.execute("DELETE FROM governance_source")
+    admin.execute("DELETE FROM oneroof.governance_source")
     admin.execute(sql.SQL("CREATE TABLE src ({})").format(sql.SQL(columns)))
     value = {"k uuid": "gen_random_uuid()", "k text": "'key ' || n", "k bigi": "n"}[columns[:6]]
     admin.execute(f"INSERT INTO src (k, n) SELECT {value}, n FROM generate_series(1, 50) AS n")
@@ -432,10 +445,10 @@ def test_every_kind_of_key(admin: Connection, columns: str, key: list[str]) -> N
     sweep(admin, tailed, batch=20)
     judge(admin, tailed)
     assert broken(prove(admin, deep=True)) == {}
-    (hidden,) = one(admin, "SELECT max(candidate_key) FROM governance_candidate_state")
+    (hidden,) = one(admin, "SELECT max(candidate_key) FROM oneroof.governance_candidate_state")
     other = "SELECT min(n) FROM src WHERE position(k::text IN %s) = 0"
     admin.execute(f"DELETE FROM src WHERE n = ({other})", (hidden,))
-    admin.execute("DELETE FROM governance_candidate_state WHERE candidate_key = %s", (hidden,))
+    admin.execute("DELETE FROM oneroof.governance_candidate_state WHERE candidate_key = %s", (hidden,))
     found = prove(admin)
     assert broken(found) == {"no_omission": [hidden]}
     assert of(found).rows.vanished.count == 1
@@ -449,7 +462,7 @@ def test_who_may_only_read_proves_and_stores_nothing(admin: Connection) -> None:
     admin.execute("RESET ROLE")
     assert kept.sequence is None
     assert kept.certificate["balanced"] is True
-    assert one(admin, "SELECT count(*) FROM governance_certificate") == (0,)
+    assert one(admin, "SELECT count(*) FROM oneroof.governance_certificate") == (0,)
 
 
 @pytest.mark.usefixtures("tailed")
@@ -465,7 +478,7 @@ def test_one_snapshot_whatever_is_written_meanwhile(
 
         def write(*_: object) -> None:
             other.execute("INSERT INTO src SELECT max(id) + 1, now(), 'later ' || max(id) FROM src")
-            other.execute("DELETE FROM governance_candidate_state WHERE source_key = '5'")
+            other.execute("DELETE FROM oneroof.governance_candidate_state WHERE source_key = '5'")
 
         found = proof.prove(admin, deep=True, progress=write, others=others)
     assert found.is_balanced
@@ -511,11 +524,15 @@ def test_a_helper_that_is_cut_off_is_an_error(admin: Connection, installed_datab
 def test_the_views_say_what_the_proof_says(admin: Connection) -> None:
     """Books and groups from the ledger alone."""
     found = of(prove(admin))
-    row = one(admin, "SELECT total, governed, inherited, unknown FROM v_governance_books WHERE source_name = 'src'")
+    row = one(
+        admin, "SELECT total, governed, inherited, unknown FROM oneroof.v_governance_books WHERE source_name = 'src'"
+    )
     assert row == (ROWS, ROWS, 0, 0)
-    (covered, undecided) = one(admin, "SELECT covered, undecided FROM v_governance_books WHERE source_name = 'src'")
+    (covered, undecided) = one(
+        admin, "SELECT covered, undecided FROM oneroof.v_governance_books WHERE source_name = 'src'"
+    )
     assert (covered, undecided) == (found.terms["governed"]["covered"], found.terms["governed"]["undecided"])
-    groups: dict[str, int] = dict(admin.execute("SELECT group_key, total FROM v_governance_group").fetchall())
+    groups: dict[str, int] = dict(admin.execute("SELECT group_key, total FROM oneroof.v_governance_group").fetchall())
     assert groups == {"src/born": 100, "src/grown": 200}
 
 
@@ -526,20 +543,23 @@ def test_a_verdict_that_would_go_stale_too_late_is_named(
     admin: Connection, tailed: Source, how: str, own: bool
 ) -> None:
     """Nobody would look at it again in time; one that goes stale earlier than it has to does no harm."""
-    admin.execute("UPDATE governance_rule SET stale_after = '90 days' WHERE rule_kind = 'verdict'")
-    admin.execute("UPDATE governance_ruleset_rule SET stale_after = '90 days' WHERE rule_kind = 'verdict'")
-    admin.execute("UPDATE governance_fact_set SET is_dirty = true")
+    admin.execute("UPDATE oneroof.governance_rule SET stale_after = '90 days' WHERE rule_kind = 'verdict'")
+    admin.execute("UPDATE oneroof.governance_ruleset_rule SET stale_after = '90 days' WHERE rule_kind = 'verdict'")
+    admin.execute("UPDATE oneroof.governance_fact_set SET is_dirty = true")
     if own:
-        admin.execute("INSERT INTO governance_object (candidate_key, facts) VALUES ('src:code 7', '{\"owners\": {}}')")
+        admin.execute(
+            "INSERT INTO oneroof.governance_object (candidate_key, facts) VALUES ('src:code 7', '{\"owners\": {}}')"
+        )
     judging.judge(admin, tailed)
-    assert one(admin, "SELECT count(stale_after) FROM governance_candidate_state") == (ROWS,)
+    assert one(admin, "SELECT count(stale_after) FROM oneroof.governance_candidate_state") == (ROWS,)
     assert broken(prove(admin, deep=True)) == {}
     behind(
         admin,
-        "UPDATE governance_candidate_state SET stale_after = stale_after - interval '1 day' WHERE source_key = '8'",
+        "UPDATE oneroof.governance_candidate_state SET stale_after = stale_after - interval '1 day' WHERE"
+        " source_key = '8'",
     )
     assert broken(prove(admin, deep=True)) == {}
-    behind(admin, f"UPDATE governance_candidate_state SET stale_after = {how} WHERE source_key = '7'")
+    behind(admin, f"UPDATE oneroof.governance_candidate_state SET stale_after = {how} WHERE source_key = '7'")
     found = broken(prove(admin, deep=True))
     assert (list(found), [name.split(" (")[0] for name in found["derivation"]]) == (["derivation"], ["src:code 7"])
     judging.audit(admin, tailed)

@@ -30,7 +30,7 @@ def admin(installed_database: str) -> Iterator[Connection]:
         # The estate's own index would not take the poison.
         connection.execute("DROP INDEX birth_registry_collection_entity")
         connection.execute(
-            "UPDATE governance_worker_policy SET attempts = 3, backoff_first = '10 s', lease_ttl = '1 h'"
+            "UPDATE oneroof.governance_worker_policy SET attempts = 3, backoff_first = '10 s', lease_ttl = '1 h'"
         )
         yield connection
 
@@ -61,7 +61,7 @@ def run_out(worker: BackfillSweep | HandoffIntake) -> int:
 
 
 def item_of(connection: Connection) -> dict[str, Any]:
-    row = one(connection, "SELECT to_jsonb(r) FROM governance_retry AS r")
+    row = one(connection, "SELECT to_jsonb(r) FROM oneroof.governance_retry AS r")
     return dict(row[0])
 
 
@@ -76,10 +76,11 @@ def accounts(connection: Connection, worker: str) -> tuple[int, int, int]:
     """Seen; candidates and duplicates that stand for what is done; waiting and dead."""
     row = one(
         connection,
-        """SELECT (SELECT sum(events_seen) FROM gov_worker_cursor WHERE worker_name = %(worker)s),
-                  (SELECT count(*) FROM birth_registry AS b WHERE EXISTS (SELECT FROM governance_candidate_state AS c
+        """SELECT (SELECT sum(events_seen) FROM oneroof.gov_worker_cursor WHERE worker_name = %(worker)s),
+                  (SELECT count(*) FROM birth_registry AS b WHERE EXISTS (SELECT FROM
+                  oneroof.governance_candidate_state AS c
                      WHERE c.candidate_key = b.collection_name || ':' || b.entity_code)),
-                  (SELECT count(*) FROM governance_retry
+                  (SELECT count(*) FROM oneroof.governance_retry
                    WHERE worker_name = %(worker)s AND state IN ('waiting', 'dead'))""",
         {"worker": worker},
     )
@@ -124,7 +125,7 @@ def test_doc39_10_4_dlq_not_drop(admin: Connection) -> None:
         run_out(worker)
         assert item_of(admin)["attempts"] == attempt
     assert item_of(admin)["state"] == "dead"
-    assert one(admin, "SELECT dead_lettered FROM gov_worker_cursor") == (1,)
+    assert one(admin, "SELECT dead_lettered FROM oneroof.gov_worker_cursor") == (1,)
     assert {"cursor_dlq", "backfill_batch_failed"} <= findings(admin)
     staged = "SELECT error_count, event_type_hint FROM event_pending WHERE error_count > 0"
     assert one(admin, staged) == (3, "cursor_dlq")
@@ -134,20 +135,23 @@ def test_doc39_10_4_dlq_not_drop(admin: Connection) -> None:
 
 def test_the_back_off_doubles_with_jitter_and_is_bounded(admin: Connection) -> None:
     """Between half of and the whole of min(most, first * 2^n)."""
-    admin.execute("UPDATE governance_worker_policy SET attempts = 9, backoff_most = '60 s'")
+    admin.execute("UPDATE oneroof.governance_worker_policy SET attempts = 9, backoff_most = '60 s'")
     stop_clock(admin, seconds=0)
     poison(admin)
     worker = sweeper(admin)
     for attempt, most in enumerate((10, 20, 40, 60, 60), 1):
         stop_clock(admin, seconds=attempt * 600)
         run_out(worker)
-        (wait,) = one(admin, "SELECT extract(epoch FROM next_attempt_at - gov_now())::float8 FROM governance_retry")
+        (wait,) = one(
+            admin,
+            "SELECT extract(epoch FROM next_attempt_at - oneroof.gov_now())::float8 FROM oneroof.governance_retry",
+        )
         assert most / 2 <= wait <= most
 
 
 def test_a_replayed_dead_letter_that_was_mended_is_done(admin: Connection) -> None:
     """Nothing is deleted; the candidate is there; the finding closes with the next look."""
-    admin.execute("UPDATE governance_worker_policy SET attempts = 1")
+    admin.execute("UPDATE oneroof.governance_worker_policy SET attempts = 1")
     key = poison(admin)
     worker = sweeper(admin)
     run_out(worker)
@@ -159,25 +163,27 @@ def test_a_replayed_dead_letter_that_was_mended_is_done(admin: Connection) -> No
     assert item_of(admin)["state"] == "done"
     (processed,) = one(admin, "SELECT processed_at IS NOT NULL FROM event_pending WHERE error_count > 0")
     assert processed
-    assert one(admin, "SELECT count(*) FROM governance_candidate_state WHERE candidate_key = 'bad:mended'") == (1,)
-    assert one(admin, "SELECT dead_lettered FROM gov_worker_cursor") == (1,)
+    assert one(admin, "SELECT count(*) FROM oneroof.governance_candidate_state WHERE candidate_key = 'bad:mended'") == (
+        1,
+    )
+    assert one(admin, "SELECT dead_lettered FROM oneroof.gov_worker_cursor") == (1,)
 
 
 def test_a_replayed_dead_letter_that_fails_again_is_dead_and_counted_once(admin: Connection) -> None:
     """One more attempt is one."""
-    admin.execute("UPDATE governance_worker_policy SET attempts = 1")
+    admin.execute("UPDATE oneroof.governance_worker_policy SET attempts = 1")
     poison(admin)
     worker = sweeper(admin)
     run_out(worker)
     retry.replay(admin, [item_of(admin)["item_id"]])
     run_out(worker)
     assert (item_of(admin)["state"], item_of(admin)["attempts"]) == ("dead", 2)
-    assert one(admin, "SELECT dead_lettered FROM gov_worker_cursor") == (1,)
+    assert one(admin, "SELECT dead_lettered FROM oneroof.gov_worker_cursor") == (1,)
 
 
 def test_resolve_wants_a_reason_and_keeps_the_row(admin: Connection) -> None:
     """Who and why stay with it."""
-    admin.execute("UPDATE governance_worker_policy SET attempts = 1")
+    admin.execute("UPDATE oneroof.governance_worker_policy SET attempts = 1")
     poison(admin)
     run_out(sweeper(admin))
     number = item_of(admin)["item_id"]
@@ -191,19 +197,19 @@ def test_resolve_wants_a_reason_and_keeps_the_row(admin: Connection) -> None:
 
 def test_more_dead_letters_than_allowed_is_a_finding_of_its_own(admin: Connection) -> None:
     """Over the limit, not at it."""
-    admin.execute("UPDATE governance_worker_policy SET attempts = 1, dlq_limit = 2")
+    admin.execute("UPDATE oneroof.governance_worker_policy SET attempts = 1, dlq_limit = 2")
     worker = sweeper(admin)
     for i in range(2):
         poison(admin, salt=f"'{i}'")
     run_out(worker)
     assert "backfill_dlq_overflow" not in findings(admin)
-    admin.execute("UPDATE governance_worker_policy SET dlq_limit = 1")
-    retry.replay(admin, [i for (i,) in admin.execute("SELECT item_id FROM governance_retry").fetchall()])
+    admin.execute("UPDATE oneroof.governance_worker_policy SET dlq_limit = 1")
+    retry.replay(admin, [i for (i,) in admin.execute("SELECT item_id FROM oneroof.governance_retry").fetchall()])
     run_out(worker)
     assert "backfill_dlq_overflow" in findings(admin)
     watch(admin)
     assert {"cursor_dlq", "backfill_batch_failed", "backfill_dlq_overflow"} <= findings(admin)
-    items = [i for (i,) in admin.execute("SELECT item_id FROM governance_retry").fetchall()]
+    items = [i for (i,) in admin.execute("SELECT item_id FROM oneroof.governance_retry").fetchall()]
     retry.resolve(admin, items[:1], reason="known")
     watch(admin)
     # The estate has classes without a registry, and the signals of it are of types that are not active.
@@ -228,14 +234,14 @@ def test_both_lanes_of_the_intake_put_poison_aside(admin: Connection, lane: str)
         f" FROM generate_series(1, 50) AS n"
     )
     (target,) = one(admin, "SELECT pg_current_xact_id()::text::bigint")
-    frontier = "SELECT frontier::text::bigint > %s FROM gov_worker_cursor WHERE worker_name = %s"
+    frontier = "SELECT frontier::text::bigint > %s FROM oneroof.gov_worker_cursor WHERE worker_name = %s"
     for _ in range(2000):
         intake.run_once()
         if one(admin, frontier, (target, INTAKE))[0]:
             break
-    (seen,) = one(admin, "SELECT events_seen FROM gov_worker_cursor WHERE worker_name = %s", (INTAKE,))
+    (seen,) = one(admin, "SELECT events_seen FROM oneroof.gov_worker_cursor WHERE worker_name = %s", (INTAKE,))
     assert seen == 50
-    born = "SELECT count(*) FROM governance_candidate_state WHERE candidate_key LIKE 'new:%'"
+    born = "SELECT count(*) FROM oneroof.governance_candidate_state WHERE candidate_key LIKE 'new:%'"
     assert one(admin, born) == (49,)
     assert item_of(admin)["worker_name"] == INTAKE
 
@@ -248,7 +254,7 @@ def test_a_source_that_cannot_be_read_is_no_poison(admin: Connection) -> None:
     with pytest.raises(OneroofError) as caught:
         run_out(worker)
     assert retry.kind_of(caught.value) == retry.SICK
-    assert one(admin, "SELECT count(*) FROM governance_retry") == (0,)
+    assert one(admin, "SELECT count(*) FROM oneroof.governance_retry") == (0,)
 
 
 def test_an_item_whose_row_is_gone_is_over(admin: Connection) -> None:
@@ -265,7 +271,7 @@ def test_an_item_whose_row_is_gone_is_over(admin: Connection) -> None:
 
 def test_workers_and_readers_cannot_write_dead_letters_themselves(admin: Connection) -> None:
     """Only through the functions."""
-    for statement in ("DELETE FROM public.governance_retry", "UPDATE public.governance_retry SET state = 'done'"):
+    for statement in ("DELETE FROM oneroof.governance_retry", "UPDATE oneroof.governance_retry SET state = 'done'"):
         for role in ("oneroof_worker", "oneroof_operator"):
             with pytest.raises(Refused), transaction(admin, doing="trying", role=role):
                 admin.execute(statement)
@@ -275,7 +281,8 @@ def test_a_long_key_is_marked_and_never_mistaken_for_a_short_one(admin: Connecti
     """The mark of a long key is not a key that somebody could have."""
     (mark, same, short) = one(
         admin,
-        "SELECT gov_key_mark(repeat('k', 600)), gov_key_mark(gov_key_mark(repeat('k', 600))), gov_key_mark('k')",
+        "SELECT oneroof.gov_key_mark(repeat('k', 600)), oneroof.gov_key_mark(oneroof.gov_key_mark(repeat('k',"
+        " 600))), oneroof.gov_key_mark('k')",
     )
     assert short == "k"
     assert len(mark) > 500

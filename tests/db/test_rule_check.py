@@ -23,9 +23,9 @@ HEAD = "level,subject,responsibility,owner,valid_from,valid_to\n"
 # What was stored of all that was judged.
 STORED = """
 WITH judged AS (
-  SELECT rule_code, input_rule, finding_types FROM governance_fact_set
+  SELECT rule_code, input_rule, finding_types FROM oneroof.governance_fact_set
   UNION ALL
-  SELECT rule_code, input_rule, finding_types FROM governance_object WHERE facts <> '{}')
+  SELECT rule_code, input_rule, finding_types FROM oneroof.governance_object WHERE facts <> '{}')
 """
 DECIDED = "SELECT c, count(*) FROM judged CROSS JOIN LATERAL (VALUES (rule_code), (input_rule)) AS v (c) GROUP BY c"
 FOUND = "SELECT DISTINCT unnest(finding_types) FROM judged"
@@ -82,7 +82,7 @@ def operator(installed_database: str) -> Iterator[Connection]:
 
 
 def replace(connection: Connection, entries: list[dict[str, Any]]) -> None:
-    connection.execute("SELECT public.gov_rules_import(%s)", (Jsonb(entries),))
+    connection.execute("SELECT oneroof.gov_rules_import(%s)", (Jsonb(entries),))
 
 
 def write(path: Path, entries: list[dict[str, Any]]) -> Path:
@@ -136,7 +136,7 @@ def test_an_object_with_facts_of_its_own_counts_beside_the_fact_sets(known: Conn
     asks = [rule("two", "verdict", 1, "$.owners.conflict == true"), rule("rest", "verdict", 2, "true")]
     replace(known, asks)
     assert told(matches.check(known))["two"] == (3, 0, 0, "never")
-    (key,) = one(known, "SELECT candidate_key FROM governance_candidate_state WHERE source_key = '1'")
+    (key,) = one(known, "SELECT candidate_key FROM oneroof.governance_candidate_state WHERE source_key = '1'")
     owners.take(operator, f"{HEAD}object,{key},policy,GOV-SIV,,\nobject,{key},policy,GOV-DOT,,\n".encode(), form="csv")
     judging.judge(known, source.find(known, "src"))
     found = matches.check(known)
@@ -168,8 +168,8 @@ def test_counts_are_what_judging_stored(admin: Connection, operator: Connection)
     judging.sweep(admin, births)
     judging.judge(admin, births)
     found = matches.check(admin, "active")
-    assert found.fact_sets == one(admin, "SELECT count(*) FROM governance_fact_set")[0] > 50
-    assert found.objects == one(admin, "SELECT count(*) FROM governance_object WHERE facts <> '{}'")[0] > 0
+    assert found.fact_sets == one(admin, "SELECT count(*) FROM oneroof.governance_fact_set")[0] > 50
+    assert found.objects == one(admin, "SELECT count(*) FROM oneroof.governance_object WHERE facts <> '{}'")[0] > 0
     decided: dict[str, int] = dict(admin.execute(STORED + DECIDED).fetchall())
     assert {each.rule_code: each.decides for each in found.rules if each.decides} == decided
     types = {each.rule_code: each.finding_type for each in rules.listing(admin, "active")}
@@ -195,9 +195,9 @@ def test_a_working_copy_is_warned_of_first_where_it_was_edited(known: Connection
 def test_whoever_may_see_rules_may_count(known: Connection, role: str) -> None:
     """And needs no right on the candidates for it."""
     with transaction(known, doing="counting", role=f"oneroof_{role}"):
-        assert one(known, "SELECT count(*) FROM public.gov_known_sets(-9223372036854775808, '', 10)") == (3,)
-        assert one(known, "SELECT count(*) FROM public.gov_known_objects('', 10)") == (0,)
-        assert one(known, "SELECT count(*) > 10 FROM public.gov_rules_count('{}'::jsonb[], NULL)") == (True,)
+        assert one(known, "SELECT count(*) FROM oneroof.gov_known_sets(-9223372036854775808, '', 10)") == (3,)
+        assert one(known, "SELECT count(*) FROM oneroof.gov_known_objects('', 10)") == (0,)
+        assert one(known, "SELECT count(*) > 10 FROM oneroof.gov_rules_count('{}'::jsonb[], NULL)") == (True,)
 
 
 def test_nothing_known_is_no_warning_and_says_what_helps(installed_database: str, tmp_path: Path) -> None:

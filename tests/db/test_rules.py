@@ -63,7 +63,7 @@ def scratch(installed_database: str) -> Iterator[Connection]:
 
 
 def replace(connection: Connection, entries: list[dict[str, Any]]) -> None:
-    connection.execute("SELECT public.gov_rules_import(%s)", (Jsonb(entries),))
+    connection.execute("SELECT oneroof.gov_rules_import(%s)", (Jsonb(entries),))
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["case"] for case in CASES])
@@ -86,7 +86,7 @@ def test_every_verdict_reason_input_state_and_type_is_reached(admin: Connection)
     reached = {finding for case in CASES for finding in case["findings"]}
     assert reached == shipped | {"candidate_unknown"}
     assert len(reached) >= 20
-    rows = admin.execute("SELECT issue_type FROM governance_finding_type").fetchall()
+    rows = admin.execute("SELECT issue_type FROM oneroof.governance_finding_type").fetchall()
     assert reached <= {name for (name,) in rows}
 
 
@@ -103,7 +103,9 @@ def test_every_shipped_rule_decides_or_finds_in_some_case(admin: Connection) -> 
 
 def test_a_finding_type_has_all_that_routing_needs(admin: Connection) -> None:
     """Bucket of the host, severity, whom it goes to, and what it means; more than 20 of governance."""
-    found = admin.execute("SELECT issue_type, bucket, owner_hint, description FROM governance_finding_type").fetchall()
+    found = admin.execute(
+        "SELECT issue_type, bucket, owner_hint, description FROM oneroof.governance_finding_type"
+    ).fetchall()
     assert {bucket for _, bucket, _, _ in found} == {"thiếu_quan_hệ", "sai_lệch_dữ_liệu", "silent_fail"}
     assert all(owner.startswith("GOV-") and len(description) > 10 for _, _, owner, description in found)
     assert len(found) >= 29
@@ -170,7 +172,7 @@ def random_facts(chance: random.Random) -> dict[str, Any]:
 MATCHING = """
 SELECT f.place, r.rule_code, r.rule_kind, r.priority
 FROM unnest(%(facts)s::jsonb[]) WITH ORDINALITY AS f (facts, place)
-JOIN governance_rule AS r ON r.enabled AND f.facts @> r.scope
+JOIN oneroof.governance_rule AS r ON r.enabled AND f.facts @> r.scope
   AND coalesce(jsonb_path_match(f.facts, r.predicate, '{}', true), false)
 WHERE r.rule_kind = ANY (%(kinds)s)"""
 
@@ -288,7 +290,7 @@ def test_what_a_rule_looks_at_is_known(
     """Facts that differ elsewhere are judged once, and those that differ there are never taken for one another."""
     rule = {"rule_code": "mine", "rule_kind": "verdict", "priority": 1, "verdict": "covered", "description": "mine"}
     replace(scratch, [rule | {"predicate": predicate, "scope": scope}])
-    assert set(scratch.execute("SELECT * FROM gov_rules_mentions('working')").fetchall()) == mentioned
+    assert set(scratch.execute("SELECT * FROM oneroof.gov_rules_mentions('working')").fetchall()) == mentioned
     chance = random.Random(7)
     facts = [random_facts(chance) | {"n": 1 if chance.random() < 0.5 else 0} for _ in range(100)]
     together = rules.evaluate(scratch, facts)
@@ -298,7 +300,7 @@ def test_what_a_rule_looks_at_is_known(
 
 def test_the_shipped_rules_look_at_nothing_that_every_collection_has_of_its_own(admin: Connection) -> None:
     """So that thousands of classes and species come to a handful of judgements."""
-    rows = set(admin.execute("SELECT * FROM gov_rules_mentions(NULL)").fetchall())
+    rows = set(admin.execute("SELECT * FROM oneroof.gov_rules_mentions(NULL)").fetchall())
     assert (
         not {("class", None), ("row", "collection_name"), ("row", "species_code"), ("row", None), (None, None)} & rows
     )
@@ -327,7 +329,9 @@ def test_judging_takes_no_more_than_its_share_of_rules(scratch: Connection) -> N
         took = []
         for _ in range(3):
             begin = time.monotonic()
-            (count,) = one(scratch, "SELECT count(*) FROM gov_rules_evaluate(%s::text[]::jsonb[], 'working')", (texts,))
+            (count,) = one(
+                scratch, "SELECT count(*) FROM oneroof.gov_rules_evaluate(%s::text[]::jsonb[], 'working')", (texts,)
+            )
             took.append(time.monotonic() - begin)
             assert count == 2000
         return min(took)

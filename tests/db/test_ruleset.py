@@ -53,11 +53,11 @@ def admin(logins: Logins) -> Connection:
 
 
 def version(connection: Connection) -> str:
-    return str(one(connection, "SELECT gov_ruleset_version()")[0])
+    return str(one(connection, "SELECT oneroof.gov_ruleset_version()")[0])
 
 
 def active(connection: Connection) -> str:
-    return str(one(connection, "SELECT gov_ruleset_active()")[0])
+    return str(one(connection, "SELECT oneroof.gov_ruleset_active()")[0])
 
 
 def audit(connection: Connection) -> list[tuple[str, str]]:
@@ -82,7 +82,7 @@ def test_an_installation_plants_the_file_letter_for_letter(admin: Connection) ->
     assert rules.export(admin) == rules.shipped_text()
     assert rules.listing(admin, "active") == rules.listing(admin)
     assert active(admin) == version(admin)
-    (by, request, retired) = one(admin, "SELECT activated_by, request_id, retired_at FROM governance_ruleset")
+    (by, request, retired) = one(admin, "SELECT activated_by, request_id, retired_at FROM oneroof.governance_ruleset")
     assert (by, request, retired) == ("postgres", None, None)
     assert audit(admin) == []
     found = rules.difference(admin)
@@ -108,10 +108,10 @@ def test_the_version_is_the_hash_of_the_content_and_of_nothing_else(admin: Conne
     entries = rules.shipped()
     for seed in range(3):
         random.Random(seed).shuffle(entries)
-        admin.execute("SELECT public.gov_rules_import(%s)", (Jsonb(entries),))
+        admin.execute("SELECT oneroof.gov_rules_import(%s)", (Jsonb(entries),))
         assert version(admin) == first
     spaced = [entry | {"predicate": f"  {entry['predicate']}  "} for entry in entries]
-    assert one(admin, "SELECT public.gov_rules_import(%s)", (Jsonb(spaced),)) == (False,)
+    assert one(admin, "SELECT oneroof.gov_rules_import(%s)", (Jsonb(spaced),)) == (False,)
     for setting in ("TimeZone = 'Asia/Kathmandu'", "IntervalStyle = 'iso_8601'", "extra_float_digits = -5"):
         admin.execute(f"SET {setting}")
         assert version(admin) == first
@@ -119,7 +119,7 @@ def test_the_version_is_the_hash_of_the_content_and_of_nothing_else(admin: Conne
     admin.execute("UPDATE measurement_registry SET name = 'other' WHERE NOT enabled")
     assert version(admin) == first
     (recomputed,) = one(
-        admin, "SELECT encode(sha256(convert_to(content::text, 'UTF8')), 'hex') FROM governance_ruleset"
+        admin, "SELECT encode(sha256(convert_to(content::text, 'UTF8')), 'hex') FROM oneroof.governance_ruleset"
     )
     assert recomputed == first
 
@@ -141,9 +141,9 @@ def test_the_version_is_the_hash_of_the_content_and_of_nothing_else(admin: Conne
 def test_any_change_of_an_enabled_rule_changes_the_version(admin: Connection, changed: dict[str, Any]) -> None:
     """And changing it back brings the version back."""
     first = version(admin)
-    admin.execute("SELECT public.gov_rules_import(%s)", (Jsonb(shipped_with(owned=changed)),))
+    admin.execute("SELECT oneroof.gov_rules_import(%s)", (Jsonb(shipped_with(owned=changed)),))
     assert version(admin) != first
-    admin.execute("SELECT public.gov_rules_import(%s)", (Jsonb(rules.shipped()),))
+    admin.execute("SELECT oneroof.gov_rules_import(%s)", (Jsonb(rules.shipped()),))
     assert version(admin) == first
 
 
@@ -201,7 +201,7 @@ def test_export_and_import_round_trip_byte_for_byte(logins: Logins, admin: Conne
     ("wrong", "sentence"),
     [
         ({"predicate": "$.a =="}, "rule mine: the predicate does not parse: .*syntax error"),
-        ({"predicate": "'; DROP TABLE governance_rule; --"}, "the predicate does not parse"),
+        ({"predicate": "'; DROP TABLE oneroof.governance_rule; --"}, "the predicate does not parse"),
         ({"predicate": '$.a like_regex "("'}, "the predicate does not parse"),
         ({"predicate": "$.row.status"}, 'not a yes-or-no question: of ordinary facts it answers "born"'),
         ({"predicate": "$.collection.coverage_exemption_reason"}, "not a yes-or-no question"),
@@ -254,10 +254,10 @@ def test_the_database_refuses_what_no_file_went_through(admin: Connection) -> No
     wrong: list[Any] = [FINE | {"colour": 1}, 5, "x", []]
     for entry in wrong:
         with pytest.raises(psycopg.DataError):
-            admin.execute("SELECT public.gov_rules_import(%s)", (Jsonb([entry]),))
+            admin.execute("SELECT oneroof.gov_rules_import(%s)", (Jsonb([entry]),))
     for whole in ("NULL", "'{}'", "'null'"):
         with pytest.raises(psycopg.DataError, match="rules are an array"):
-            admin.execute(f"SELECT public.gov_rules_import({whole}::jsonb)")
+            admin.execute(f"SELECT oneroof.gov_rules_import({whole}::jsonb)")
     for table in ("governance_rule", "governance_ruleset", "governance_ruleset_rule"):
         rows = admin.execute(
             "SELECT rolname FROM pg_roles WHERE rolname LIKE 'oneroof%%' AND rolname <> 'oneroof_owner'"
@@ -280,7 +280,7 @@ def test_the_difference_names_every_field(admin: Connection) -> None:
     """Added, removed (or switched off) and changed, each field with both values."""
     entries = shipped_with(owned={"priority": 1750, "stale_after": "1 day"}, unborn={"enabled": False})
     entries = [entry for entry in entries if entry["rule_code"] != "find_island"]
-    admin.execute("SELECT public.gov_rules_import(%s)", (Jsonb([*entries, FINE]),))
+    admin.execute("SELECT oneroof.gov_rules_import(%s)", (Jsonb([*entries, FINE]),))
     found = rules.difference(admin)
     assert [(c.rule_code, c.change, c.field) for c in found.changes] == [
         ("find_island", "removed", None),
@@ -294,7 +294,7 @@ def test_the_difference_names_every_field(admin: Connection) -> None:
 
 def propose(logins: Logins, **changes: dict[str, Any]) -> int:
     """Edit as viewer and ask as requester; the number of the request."""
-    logins["postgres"].execute("SELECT public.gov_rules_import(%s)", (Jsonb(shipped_with(**changes)),))
+    logins["postgres"].execute("SELECT oneroof.gov_rules_import(%s)", (Jsonb(shipped_with(**changes)),))
     return rules.request_activation(logins["requester"], reason="because")
 
 
@@ -310,7 +310,7 @@ def test_another_person_activates_and_only_then_it_judges(logins: Logins, admin:
     assert rules.evaluate(admin, facts, which="active")[0].verdict == "class_0"
     assert active(admin) == version(admin) != first
     rows = admin.execute(
-        "SELECT ruleset_version, activated_by, request_id, retired_at IS NULL FROM governance_ruleset"
+        "SELECT ruleset_version, activated_by, request_id, retired_at IS NULL FROM oneroof.governance_ruleset"
         " ORDER BY created_at"
     ).fetchall()
     assert rows == [(first, "postgres", None, False), (version(admin), "approver", request, True)]
@@ -328,7 +328,7 @@ def test_going_back_is_an_activation_like_any_other(logins: Logins, admin: Conne
     approvals.decide(logins["approver"], request, "approved")
     assert active(admin) == first
     rows: dict[str, Any] = dict(
-        admin.execute("SELECT ruleset_version, retired_at IS NULL FROM governance_ruleset").fetchall()
+        admin.execute("SELECT ruleset_version, retired_at IS NULL FROM oneroof.governance_ruleset").fetchall()
     )
     assert rows == {first: True, second: False}
     assert rules.listing(admin, "active") == rules.listing(admin)
@@ -359,7 +359,7 @@ def test_an_edit_after_the_request_voids_it(logins: Logins, admin: Connection, e
     request = propose(logins, owned={"verdict": "class_0"})
     match edit:
         case "rules":
-            admin.execute("SELECT public.gov_rules_import(%s)", (Jsonb(shipped_with(owned={"verdict": "orphan"})),))
+            admin.execute("SELECT oneroof.gov_rules_import(%s)", (Jsonb(shipped_with(owned={"verdict": "orphan"})),))
         case "detector":
             admin.execute("UPDATE measurement_registry SET enabled = false WHERE measurement_id = 'MSR-001'")
         case _:
@@ -388,9 +388,9 @@ def test_an_edit_that_is_under_way_is_waited_for_and_seen(logins: Logins, admin:
 
     deciding = threading.Thread(target=decide)
     with connect(logins.dsn) as other, other.transaction():
-        other.execute("SELECT public.gov_rules_import(%s)", (Jsonb(shipped_with(owned={"verdict": "orphan"})),))
+        other.execute("SELECT oneroof.gov_rules_import(%s)", (Jsonb(shipped_with(owned={"verdict": "orphan"})),))
         deciding.start()
-        blocked = "SELECT FROM pg_locks WHERE relation = 'governance_rule'::regclass AND NOT granted"
+        blocked = "SELECT FROM pg_locks WHERE relation = 'oneroof.governance_rule'::regclass AND NOT granted"
         eventually(lambda: admin.execute(blocked).fetchone() is not None, what="the approval to wait")
     deciding.join()
     assert len(said) == 1
@@ -418,7 +418,7 @@ def test_what_must_be_judged_anew_is_the_scope_of_what_changed(logins: Logins, a
         "unborn": {"description": "other words"},
     }
     approvals.decide(logins["approver"], propose(logins, **changes), "approved")
-    rows = admin.execute("SELECT * FROM gov_ruleset_changed(%s, %s)", (first, active(admin))).fetchall()
+    rows = admin.execute("SELECT * FROM oneroof.gov_ruleset_changed(%s, %s)", (first, active(admin))).fetchall()
     scopes = [{"source": "birth_registry"}, {"source": "other"}]
     assert sorted(rows, key=str) == [("input_role_invalid", scope) for scope in scopes]
 
@@ -426,8 +426,8 @@ def test_what_must_be_judged_anew_is_the_scope_of_what_changed(logins: Logins, a
 def test_the_tables_hold_no_nonsense(admin: Connection) -> None:
     """Two active rulesets, or one whose version is not its hash, cannot be stored, whoever tries."""
     with pytest.raises(psycopg.errors.CheckViolation):
-        admin.execute("UPDATE governance_ruleset SET content = '{}'")
-    insert = """INSERT INTO governance_ruleset
+        admin.execute("UPDATE oneroof.governance_ruleset SET content = '{}'")
+    insert = """INSERT INTO oneroof.governance_ruleset
           (ruleset_version, content, content_sha256, created_at, activated_at, activated_by)
         SELECT h, '{}', h, now(), now(), 'x' FROM encode(sha256('{}'), 'hex') AS h"""
     with pytest.raises(psycopg.errors.UniqueViolation, match="governance_ruleset_active"):

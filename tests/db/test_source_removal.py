@@ -19,7 +19,7 @@ from oneroof.statements import one
 from oneroof.watch import watch
 from oneroof.workers.handoff_intake import HandoffIntake
 
-STATES = """SELECT verdict, undecided_reason, dirty, dirty_reason, count(*)::int FROM governance_candidate_state
+STATES = """SELECT verdict, undecided_reason, dirty, dirty_reason, count(*)::int FROM oneroof.governance_candidate_state
             WHERE source_name = 'src' GROUP BY 1, 2, 3, 4 ORDER BY 1, 2"""
 FINDINGS = """SELECT issue_type FROM system_issues WHERE source_system = 'oneroof' AND resolved_at IS NULL
               AND coalesce_key LIKE '%:src%' ORDER BY 1"""
@@ -31,7 +31,7 @@ BURIED = [("retired", None, False, "source_removed", 60)]
 @pytest.fixture
 def tailed(admin: Connection, installed_database: str) -> Source:
     """Sixty objects, twenty of them retired and forty that nobody answers for, beside the births of the estate."""
-    admin.execute("DELETE FROM governance_source WHERE source_name <> 'birth_registry'")
+    admin.execute("DELETE FROM oneroof.governance_source WHERE source_name <> 'birth_registry'")
     made = inventory.make(admin)
     with connect(as_user(installed_database, "requester")) as operator:
         owners.take(operator, OWNERS, form="csv")
@@ -80,7 +80,7 @@ def test_the_objects_of_a_removed_source_are_retired(
     assert states(admin) == BURIED
     scope = books(admin)
     assert (scope.rows.tombstones, scope.rows.vanished.count, scope.is_complete) == (60, 0, True)
-    ended = "SELECT DISTINCT ended_because FROM governance_verdict_history WHERE verdict = 'orphan'"
+    ended = "SELECT DISTINCT ended_because FROM oneroof.governance_verdict_history WHERE verdict = 'orphan'"
     assert admin.execute(ended).fetchall() == [("source_removed",)]
     watch(admin)
     assert findings(admin) == []
@@ -143,7 +143,7 @@ def test_what_is_added_again_comes_back_as_anything_that_was_gone(admin: Connect
     source.remove(admin, tailed.source_name, retire=True)
     watch(admin)
     again = source.add(admin, "src", key=["id"], timestamp="at", ref="code", group_by=["status"], births=True)
-    admin.execute("UPDATE governance_source SET trusted_at = now() WHERE source_name = 'src'")
+    admin.execute("UPDATE oneroof.governance_source SET trusted_at = now() WHERE source_name = 'src'")
     inventory.sweep(admin, again, batch=50)
     follow(admin, again)
     assert {verdict for verdict, *_ in states(admin)} == {"retired"}
@@ -160,7 +160,7 @@ def test_a_source_that_is_added_again_before_all_are_retired_keeps_the_others(
     source.remove(admin, tailed.source_name, retire=True)
     removal.go_on(admin, most=7)
     again = source.add(admin, "src", key=["id"], timestamp="at", ref="code", group_by=["status"], births=True)
-    admin.execute("UPDATE governance_source SET trusted_at = now() WHERE source_name = 'src'")
+    admin.execute("UPDATE oneroof.governance_source SET trusted_at = now() WHERE source_name = 'src'")
     assert removal.go_on(admin) is None
     inventory.sweep(admin, again, batch=50)
     follow(admin, again)
@@ -176,17 +176,18 @@ def test_a_row_of_another_source_takes_the_object_over(admin: Connection, tailed
     admin.execute("INSERT INTO others VALUES (1, now(), 'src:code 5', 'born')")
     other = source.add(admin, "others", key=["id"], timestamp="at", group_by=["status"], births=True)
     admin.execute(
-        "UPDATE governance_source SET trusted_at = now(), address_column = 'address' WHERE source_name = 'others'"
+        "UPDATE oneroof.governance_source SET trusted_at = now(), address_column = 'address' WHERE source_name ="
+        " 'others'"
     )
     other = source.find(admin, "others")
     inventory.sweep(admin, other, scope="others")
-    assert one(admin, "SELECT count(*) FROM governance_duplicate WHERE source_name = 'others'") == (1,)
+    assert one(admin, "SELECT count(*) FROM oneroof.governance_duplicate WHERE source_name = 'others'") == (1,)
     source.remove(admin, tailed.source_name, retire=True)
     watch(admin)
     judging.intake(admin, other)
     judging.audit(admin, other)
     judging.judge(admin, other)
-    held = "SELECT source_name, verdict FROM governance_candidate_state WHERE candidate_key = 'src:code 5'"
+    held = "SELECT source_name, verdict FROM oneroof.governance_candidate_state WHERE candidate_key = 'src:code 5'"
     assert one(admin, held) == ("others", "orphan")
     scopes = {each.name: each.is_balanced for each in proof.prove(admin, deep=True, progress=silent).scopes}
     assert (scopes["src"], scopes["others"]) == (True, True)
@@ -205,7 +206,7 @@ def test_whoever_was_at_work_when_it_was_removed_keeps_nothing(admin: Connection
         worker.run_once()
     watch(admin)
     assert {verdict for verdict, *_ in states(admin)} == {"retired"}
-    assert one(admin, "SELECT count(*) FROM gov_worker_cursor WHERE source_name = 'src'") == (0,)
+    assert one(admin, "SELECT count(*) FROM oneroof.gov_worker_cursor WHERE source_name = 'src'") == (0,)
 
 
 def test_a_worker_runs_on_while_a_source_is_removed(admin: Connection, tailed: Source, installed_database: str) -> None:
@@ -219,7 +220,7 @@ def test_a_worker_runs_on_while_a_source_is_removed(admin: Connection, tailed: S
         assert command("source", "remove", tailed.source_name, "--retire", dsn=installed_database).code == 0
         eventually(lambda: not findings(admin) and one(admin, ticks)[0] == 0, what="all to leave")
         assert states(admin) == BURIED
-        assert one(admin, "SELECT count(*) FROM gov_worker_cursor WHERE source_name = 'src'") == (0,)
+        assert one(admin, "SELECT count(*) FROM oneroof.gov_worker_cursor WHERE source_name = 'src'") == (0,)
     finally:
         running.terminate()
         running.communicate(timeout=30)

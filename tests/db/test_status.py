@@ -29,7 +29,9 @@ def test_the_states_are_told_apart(admin: Connection) -> None:
     actor.tick()
     assert actor.seen().state == "quiet"
     assert status.read(admin).is_well
-    admin.execute("SELECT gov_lease_hold(%s::text, 'a/1'::text, 'warn'::text, '0'::interval)", (actor.executor,))
+    admin.execute(
+        "SELECT oneroof.gov_lease_hold(%s::text, 'a/1'::text, 'warn'::text, '0'::interval)", (actor.executor,)
+    )
     assert (actor.seen().state, actor.seen().last_tick_status) == ("quiet", "warn")
 
 
@@ -41,12 +43,12 @@ def test_lag_frontier_and_items_are_shown(admin: Connection) -> None:
     other.begin(metadata='{"batches": "nonsense"}')
     for source, state in (("birth_registry", "waiting"), ("birth_registry", "dead"), ("registry_changelog", "dead")):
         admin.execute(
-            "INSERT INTO governance_retry"
+            "INSERT INTO oneroof.governance_retry"
             " (worker_name, source_name, source_key, key_mark, row_xid, state, sqlstate, last_error)"
             " VALUES (%s, %s, %s, %s, 1, %s, '22000', 'x')",
             (actor.worker, source, state, state, state),
         )
-    actor.work("last_watermark_ts = gov_now()")
+    actor.work("last_watermark_ts = oneroof.gov_now()")
     actor.at(50)
     seen = actor.seen()
     assert (seen.waiting, seen.dead, seen.batches_done) == (1, 1, 12)
@@ -76,7 +78,7 @@ def test_only_a_first_sweep_has_an_estimate_of_its_whole(admin: Connection) -> N
     assert (shard.seen().rows_estimate, shard.seen().batches_estimate) == (rows // 4, -(-rows // 1200))
     assert (tail.seen().rows_estimate, tail.seen().batches_estimate) == (None, None)
     admin.execute("CREATE TABLE fresh (id int PRIMARY KEY)")
-    admin.execute("UPDATE governance_source SET relation = 'fresh' WHERE source_name = 'birth_registry'")
+    admin.execute("UPDATE oneroof.governance_source SET relation = 'fresh' WHERE source_name = 'birth_registry'")
     assert sweep.seen().rows_estimate is None
 
 
@@ -88,7 +90,7 @@ def test_a_partitioned_source_is_the_sum_of_its_leaves(admin: Connection) -> Non
     admin.execute("CREATE TABLE low PARTITION OF parted FOR VALUES FROM (0) TO (10)")
     admin.execute("CREATE TABLE high PARTITION OF parted FOR VALUES FROM (10) TO (100)")
     admin.execute("INSERT INTO parted SELECT generate_series(5, 24)")
-    admin.execute("UPDATE governance_source SET relation = 'parted' WHERE source_name = 'birth_registry'")
+    admin.execute("UPDATE oneroof.governance_source SET relation = 'parted' WHERE source_name = 'birth_registry'")
     admin.execute("ANALYZE low")
     assert sweep.seen().rows_estimate is None
     admin.execute("ANALYZE high")
@@ -98,14 +100,15 @@ def test_a_partitioned_source_is_the_sum_of_its_leaves(admin: Connection) -> Non
 def test_depth_counts_dirty_and_stale(admin: Connection) -> None:
     """Marks, and verdicts past their time; by partial indexes that hold nothing else."""
     admin.execute(
-        "INSERT INTO governance_candidate_state (candidate_key, ruleset_version, group_key, source_name, source_key,"
+        "INSERT INTO oneroof.governance_candidate_state (candidate_key, ruleset_version, group_key, source_name,"
+        " source_key,"
         " source_version, facts_hash, dirty, stale_after)"
         " SELECT n, 'x', 'g', 's', n, '1', 0, n <= 3, CASE WHEN n > 5000 THEN now() + (n - 5002) * interval '1 day' END"
         " FROM generate_series(1, 5005) AS n"
     )
-    admin.execute("ANALYZE governance_candidate_state")
+    admin.execute("ANALYZE oneroof.governance_candidate_state")
     assert (status.read(admin).depth.dirty, status.read(admin).depth.stale) == (3, 2)
-    plan = "\n".join(line for (line,) in admin.execute("EXPLAIN SELECT * FROM v_governance_depth").fetchall())
+    plan = "\n".join(line for (line,) in admin.execute("EXPLAIN SELECT * FROM oneroof.v_governance_depth").fetchall())
     assert "governance_candidate_state_dirty" in plan
     assert "governance_candidate_state_stale" in plan
     assert "Seq Scan on governance_candidate_state" not in plan
@@ -120,7 +123,7 @@ def test_the_status_writes_nothing_and_any_reader_may_ask(admin: Connection, ins
     assert [worker.source_name for worker in found.workers] == ["birth_registry"]
     with admin.transaction():
         admin.execute("SELECT pg_current_xact_id()")
-        pinned_by = one(admin, "SELECT pinned_by FROM v_horizon")[0]
+        pinned_by = one(admin, "SELECT pinned_by FROM oneroof.v_horizon")[0]
         assert f"pid {admin.info.backend_pid} " not in (pinned_by or "")
 
 

@@ -15,20 +15,23 @@ from oneroof.workers import handoff_intake
 from oneroof.workers.handoff_intake import HandoffIntake
 from telling import bear, hand_off, signals, swept
 
-TELL = "SELECT gov_untold_tell('birth_registry', 1, false)"
-SEND = "SELECT gov_untold_send('birth_registry', 'birth_registry', ARRAY(SELECT untold_id FROM governance_untold))"
+TELL = "SELECT oneroof.gov_untold_tell('birth_registry', 1, false)"
+SEND = (
+    "SELECT oneroof.gov_untold_send('birth_registry', 'birth_registry', ARRAY(SELECT untold_id FROM"
+    " oneroof.governance_untold))"
+)
 LONG_WAY = (
-    "CREATE OR REPLACE FUNCTION gov_untold_send(p_source text, p_table text, p_ids bigint[]) RETURNS boolean"
+    "CREATE OR REPLACE FUNCTION oneroof.gov_untold_send(p_source text, p_table text, p_ids bigint[]) RETURNS boolean"
     " LANGUAGE sql AS 'SELECT false'"
 )
 HOLD = (
-    "INSERT INTO governance_event (event_id, event_type, state, payload, noted_at)"
+    "INSERT INTO oneroof.governance_event (event_id, event_type, state, payload, noted_at)"
     " VALUES (gen_random_uuid(), 'governance.handoff.object_registered', 'held', '{}', now())"
 )
 # But for when it was written.
 WRITTEN = (
     "SELECT to_jsonb(o) - 'created_at', o.event_subject_ref, o.safe_payload, g.state, g.content_sha256, g.event_type,"
-    " g.payload, g.held_batch FROM event_outbox AS o JOIN governance_event AS g ON g.event_id = o.id"
+    " g.payload, g.held_batch FROM event_outbox AS o JOIN oneroof.governance_event AS g ON g.event_id = o.id"
     " WHERE o.event_domain = 'governance' AND o.event_stream = 'governance.handoff' ORDER BY o.created_at"
 )
 
@@ -58,12 +61,12 @@ def test_both_ways_say_the_same(logins: Logins) -> None:
     hand_off(admin)
     admin.execute("UPDATE birth_registry SET certified = true WHERE entity_code = 'T-1'")
     hand_off(admin)
-    tell = "SELECT gov_untold_tell('birth_registry', 100, false)"
+    tell = "SELECT oneroof.gov_untold_tell('birth_registry', 100, false)"
     short, long = tried(admin, tell), tried(admin, LONG_WAY, tell)
     assert len(short) == 5
     assert short == long
     admin.execute(tell)
-    assert one(admin, "SELECT count(*) FROM v_event_foreign") == (0,)
+    assert one(admin, "SELECT count(*) FROM oneroof.v_event_foreign") == (0,)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +87,7 @@ def test_what_has_to_be_escaped_shortened_or_refused_goes_the_long_way(logins: L
     while one(admin, TELL) != (0,):
         pass
     assert {ref for *_, ref, _ in signals(admin)} - {f"{of_class}:T"} == {"things:T-2", "things:T-3"}
-    assert one(admin, "SELECT count(*) FROM v_event_foreign") == (0,)
+    assert one(admin, "SELECT count(*) FROM oneroof.v_event_foreign") == (0,)
 
 
 def test_what_is_known_may_not_be_said_or_must_wait_goes_the_long_way(logins: Logins) -> None:
@@ -92,16 +95,16 @@ def test_what_is_known_may_not_be_said_or_must_wait_goes_the_long_way(logins: Lo
     admin = ready(logins)
     bear(admin, 1, 3)
     hand_off(admin)
-    kept = "CREATE TEMP TABLE kept AS SELECT * FROM governance_untold"
+    kept = "CREATE TEMP TABLE kept AS SELECT * FROM oneroof.governance_untold"
     admin.execute(kept)
     assert one(admin, TELL) == (3,)
     columns = "source_name, many, kinds, classes, groups, systems, actors, places, keys, numbers, refs, times"
-    admin.execute(f"INSERT INTO governance_untold ({columns}) SELECT {columns} FROM kept")
+    admin.execute(f"INSERT INTO oneroof.governance_untold ({columns}) SELECT {columns} FROM kept")
     assert one(admin, SEND) == (False,)
     assert len(signals(admin)) == 3
-    admin.execute("DELETE FROM governance_event; DELETE FROM event_outbox WHERE event_domain = 'governance'")
+    admin.execute("DELETE FROM oneroof.governance_event; DELETE FROM event_outbox WHERE event_domain = 'governance'")
     for reason in (
-        "UPDATE governance_source SET trusted_at = NULL WHERE source_name = 'birth_registry'",
+        "UPDATE oneroof.governance_source SET trusted_at = NULL WHERE source_name = 'birth_registry'",
         "UPDATE event_type_registry SET active = false WHERE event_type = 'governance.handoff.object_born'",
         HOLD,
     ):
@@ -128,7 +131,7 @@ def test_what_is_untold_is_told_in_order_by_one_at_a_time(logins: Logins) -> Non
         closed = intake.windows_closed
         while intake.windows_closed < closed + 2:
             intake.run_once()
-    assert one(admin, "SELECT count(*) FROM governance_untold") == (2,)
+    assert one(admin, "SELECT count(*) FROM oneroof.governance_untold") == (2,)
     assert signals(admin) == []
     with logins.worker.transaction():
         assert one(logins.worker, TELL) == (1,)
@@ -143,20 +146,20 @@ def test_what_is_untold_is_told_in_order_by_one_at_a_time(logins: Logins) -> Non
 def test_of_many_that_are_held_few_are_read_to_find_out_what_may_be_emitted(logins: Logins, is_analysed: bool) -> None:
     """Whether the planner takes the table for empty, or knows that there is but one type in it."""
     admin = ready(logins)
-    admin.execute("ALTER TABLE governance_event SET (autovacuum_enabled = off)")
+    admin.execute("ALTER TABLE oneroof.governance_event SET (autovacuum_enabled = off)")
     admin.execute(
-        "INSERT INTO governance_event (event_id, event_type, state, subject, subject_table, subject_ref,"
+        "INSERT INTO oneroof.governance_event (event_id, event_type, state, subject, subject_table, subject_ref,"
         " canonical_address, payload, held_batch, held_place, noted_at)"
         " SELECT gen_random_uuid(), 'governance.coverage.orphan', 'held', n::text, 't', n, 't:' || n, '{}', 1, n, now()"
         " FROM generate_series(1, 20000) AS n"
     )
     if is_analysed:
-        admin.execute("ANALYZE governance_event")
+        admin.execute("ANALYZE oneroof.governance_event")
     bear(admin, 1, 2)
     hand_off(admin)
-    promote = "SELECT gov_events_promote(NULL, 100)"
+    promote = "SELECT oneroof.gov_events_promote(NULL, 100)"
     for most, asked in (
-        (100, "SELECT gov_events_lively()"),
+        (100, "SELECT oneroof.gov_events_lively()"),
         (100, TELL),
         (100, promote),
         (21_000, queries("events")["listing"]),
@@ -175,5 +178,8 @@ def test_of_many_that_are_held_few_are_read_to_find_out_what_may_be_emitted(logi
                 " WHERE relname = 'governance_event'",
             )
         assert read <= most, (asked, read)
-    left = "SELECT count(*) FROM governance_event WHERE state = 'held' AND event_type = 'governance.coverage.orphan'"
+    left = (
+        "SELECT count(*) FROM oneroof.governance_event WHERE state = 'held' AND event_type ="
+        " 'governance.coverage.orphan'"
+    )
     assert one(admin, left) == (19_900,)

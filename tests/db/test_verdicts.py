@@ -21,8 +21,8 @@ from oneroof.source import Source
 from oneroof.statements import one
 
 HEAD = "level,subject,responsibility,owner,valid_from,valid_to\n"
-VERSIONS = "SELECT candidate_key, xmin::text FROM governance_candidate_state"
-VERDICT = "SELECT verdict, undecided_reason FROM governance_candidate_state WHERE candidate_key = %s"
+VERSIONS = "SELECT candidate_key, xmin::text FROM oneroof.governance_candidate_state"
+VERDICT = "SELECT verdict, undecided_reason FROM oneroof.governance_candidate_state WHERE candidate_key = %s"
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def some_covered(admin: Connection) -> tuple[str, str, str]:
     """The key, the row and the collection of an object that is covered."""
     return one(
         admin,
-        "SELECT c.candidate_key, c.source_key, b.collection_name FROM governance_candidate_state AS c"
+        "SELECT c.candidate_key, c.source_key, b.collection_name FROM oneroof.governance_candidate_state AS c"
         " JOIN birth_registry AS b ON b.id::text = c.source_key WHERE c.verdict = 'covered'"
         " ORDER BY c.candidate_key LIMIT 1",
     )
@@ -78,10 +78,14 @@ def some_covered(admin: Connection) -> tuple[str, str, str]:
 @pytest.mark.usefixtures("judged")
 def test_a_sweep_writes_verdicts_and_the_gate_and_the_scan_the_rest(admin: Connection) -> None:
     """Most rows have their verdict from the sweep; the books agree throughout."""
-    verdicts = {verdict for (verdict,) in admin.execute("SELECT DISTINCT verdict FROM governance_candidate_state")}
+    verdicts = {
+        verdict for (verdict,) in admin.execute("SELECT DISTINCT verdict FROM oneroof.governance_candidate_state")
+    }
     assert {"covered", "retired", "class_0", "deferred_birth"} <= verdicts
     (sets, candidates) = one(
-        admin, "SELECT (SELECT count(*) FROM governance_fact_set), (SELECT count(*) FROM governance_candidate_state)"
+        admin,
+        "SELECT (SELECT count(*) FROM oneroof.governance_fact_set), (SELECT count(*) FROM"
+        " oneroof.governance_candidate_state)",
     )
     assert 0 < sets < candidates
 
@@ -92,7 +96,7 @@ def test_without_any_owner_the_verdicts_that_need_one_wait(admin: Connection, bi
     judging.judge(admin, births)
     judging.check(admin)
     count = (
-        "SELECT count(*) FROM governance_candidate_state"
+        "SELECT count(*) FROM oneroof.governance_candidate_state"
         " WHERE verdict = %s AND undecided_reason IS NOT DISTINCT FROM %s"
     )
     assert one(admin, count, ("orphan", None)) == (0,)
@@ -106,9 +110,9 @@ def test_facts_that_no_sample_met_are_learned_by_the_gate(
     """A sweep that knows no facts leaves every candidate dirty, and the end is the same."""
     monkeypatch.setattr(facts, "sample", lambda *_, **__: None)
     judging.sweep(admin, births)
-    assert one(admin, "SELECT bool_and(dirty AND undecided_reason = 'pending') FROM governance_candidate_state") == (
-        True,
-    )
+    assert one(
+        admin, "SELECT bool_and(dirty AND undecided_reason = 'pending') FROM oneroof.governance_candidate_state"
+    ) == (True,)
     judging.judge(admin, births)
     judging.check(admin)
 
@@ -123,7 +127,7 @@ def test_a_change_of_one_object_is_judged_alone(admin: Connection, judged: Sourc
     assert changed(admin, before) == {key}
     assert one(admin, VERDICT, (key,)) == ("retired", None)
     assert one(
-        admin, "SELECT verdict, ended_because FROM governance_verdict_history WHERE candidate_key = %s", (key,)
+        admin, "SELECT verdict, ended_because FROM oneroof.governance_verdict_history WHERE candidate_key = %s", (key,)
     ) == ("covered", "source_row_changed")
     judging.check(admin)
 
@@ -132,10 +136,10 @@ def test_a_change_to_known_facts_has_its_verdict_at_once(admin: Connection, judg
     """Nobody has to be waited for, and the candidate is written once; what was found is counted again all the same."""
     key, living, retired = one(
         admin,
-        "SELECT c.candidate_key, c.source_key::int, r.id FROM governance_candidate_state AS c"
+        "SELECT c.candidate_key, c.source_key::int, r.id FROM oneroof.governance_candidate_state AS c"
         " JOIN birth_registry AS b ON b.id::text = c.source_key"
         " JOIN birth_registry AS r ON r.collection_name = b.collection_name"
-        " JOIN governance_candidate_state AS d ON d.source_key = r.id::text"
+        " JOIN oneroof.governance_candidate_state AS d ON d.source_key = r.id::text"
         " WHERE c.verdict = 'covered' AND d.verdict = 'retired' ORDER BY 2, 3 LIMIT 1",
     )
     admin.execute(
@@ -147,7 +151,7 @@ def test_a_change_to_known_facts_has_its_verdict_at_once(admin: Connection, judg
     judging.intake(admin, judged)
     assert one(admin, VERDICT, (key,)) == ("retired", None)
     assert one(
-        admin, "SELECT verdict, ended_because FROM governance_verdict_history WHERE candidate_key = %s", (key,)
+        admin, "SELECT verdict, ended_because FROM oneroof.governance_verdict_history WHERE candidate_key = %s", (key,)
     ) == ("covered", "source_row_changed")
     judging.check(admin)
 
@@ -180,17 +184,21 @@ def test_what_an_intake_did_not_know_of_an_object_is_found(
             early.execute("BEGIN")
             early.execute("SELECT pg_current_xact_id()")
         holder.execute("BEGIN")
-        holder.execute("SELECT FROM governance_candidate_state WHERE candidate_key = %s FOR UPDATE", (key,))
+        holder.execute("SELECT FROM oneroof.governance_candidate_state WHERE candidate_key = %s FOR UPDATE", (key,))
         applied = aside.submit(judging.intake, applying, judged, quietly=False)
         waits = "SELECT wait_event_type FROM pg_stat_activity WHERE pid = %s"
         eventually(lambda: one(admin, waits, (applying.info.backend_pid,)) == ("Lock",), what="the intake to wait")
         approvals.decide(approver, excuse.request_id, "approved")
         if began == "earlier":
-            early.execute("SELECT gov_objects_refresh(), gov_objects_judge('birth_registry'::text, 100::bigint)")
-            early.execute("SELECT gov_objects_judge('birth_registry'::text, 100::bigint)")
+            early.execute(
+                "SELECT oneroof.gov_objects_refresh(), oneroof.gov_objects_judge('birth_registry'::text, 100::bigint)"
+            )
+            early.execute("SELECT oneroof.gov_objects_judge('birth_registry'::text, 100::bigint)")
             early.execute("COMMIT")
         judging.judge(admin, judged)
-        assert one(admin, "SELECT verdict FROM governance_object WHERE candidate_key = %s", (key,)) == ("retired",)
+        assert one(admin, "SELECT verdict FROM oneroof.governance_object WHERE candidate_key = %s", (key,)) == (
+            "retired",
+        )
         holder.execute("COMMIT")
         applied.result()
     settle(admin)
@@ -212,7 +220,7 @@ def test_a_change_of_policy_is_judged_in_its_class_alone(admin: Connection, judg
     members = {
         key
         for (key,) in admin.execute(
-            "SELECT c.candidate_key FROM governance_candidate_state AS c"
+            "SELECT c.candidate_key FROM oneroof.governance_candidate_state AS c"
             " JOIN birth_registry AS b ON b.id::text = c.source_key WHERE b.collection_name = %s",
             (collection,),
         )
@@ -231,7 +239,7 @@ def test_an_object_can_have_an_owner_and_an_exception_of_its_own(
     before = versions(admin)
     own(operator, f"object,{key},policy,GOV-SIV,,", f"object,{key},policy,GOV-DOT,,")
     judging.judge(admin, judged)
-    state = "SELECT input_quality_state FROM governance_candidate_state WHERE candidate_key = %s"
+    state = "SELECT input_quality_state FROM oneroof.governance_candidate_state WHERE candidate_key = %s"
     assert one(admin, state, (key,)) == ("conflict",)
     excuse = exceptions.add(operator, "object", key, reason="a trial")
     assert excuse.request_id is not None
@@ -274,7 +282,7 @@ def test_a_new_ruleset_is_judged_in_the_scope_of_what_changed(
         "verdict": "class_0",
         "description": "a class that is left out",
     }
-    judged_at = "SELECT facts_hash, judged_at FROM governance_fact_set WHERE class <> %s ORDER BY facts_hash"
+    judged_at = "SELECT facts_hash, judged_at FROM oneroof.governance_fact_set WHERE class <> %s ORDER BY facts_hash"
     before = admin.execute(judged_at, (collection,)).fetchall()
     file = tmp_path / "rules.yaml"
     file.write_text(document.write([*rules.shipped(), rule], heading="rules"), encoding="utf-8")
@@ -283,10 +291,12 @@ def test_a_new_ruleset_is_judged_in_the_scope_of_what_changed(
     approvals.decide(approver, request, "approved")
     judging.judge(admin, judged)
     assert admin.execute(judged_at, (collection,)).fetchall() == before
-    assert one(admin, "SELECT count(*) FROM governance_fact_set WHERE ruleset_version <> gov_ruleset_active()") == (0,)
+    assert one(
+        admin, "SELECT count(*) FROM oneroof.governance_fact_set WHERE ruleset_version <> oneroof.gov_ruleset_active()"
+    ) == (0,)
     assert one(
         admin,
-        "SELECT bool_and(c.verdict = 'class_0') FROM governance_candidate_state AS c JOIN birth_registry AS b"
+        "SELECT bool_and(c.verdict = 'class_0') FROM oneroof.governance_candidate_state AS c JOIN birth_registry AS b"
         " ON b.id::text = c.source_key WHERE b.collection_name = %s",
         (collection,),
     ) == (True,)
@@ -295,14 +305,15 @@ def test_a_new_ruleset_is_judged_in_the_scope_of_what_changed(
 
 def test_a_verdict_whose_time_is_over_is_judged_again(admin: Connection, judged: Source) -> None:
     """After ninety days an owned object is stale, and then covered anew with a new time."""
-    (scanned,) = one(admin, "SELECT max(scan_time) FROM governance_candidate_state WHERE verdict = 'covered'")
+    (scanned,) = one(admin, "SELECT max(scan_time) FROM oneroof.governance_candidate_state WHERE verdict = 'covered'")
     set_clock(admin, "91 days")
     judging.judge(admin, judged)
-    (oldest,) = one(admin, "SELECT min(scan_time) FROM governance_candidate_state WHERE verdict = 'covered'")
+    (oldest,) = one(admin, "SELECT min(scan_time) FROM oneroof.governance_candidate_state WHERE verdict = 'covered'")
     assert oldest > scanned
     assert one(
         admin,
-        "SELECT count(*) > 0 FROM governance_verdict_history WHERE ended_because = 'ttl_expired' AND verdict = 'stale'",
+        "SELECT count(*) > 0 FROM oneroof.governance_verdict_history WHERE ended_because = 'ttl_expired' AND"
+        " verdict = 'stale'",
     ) == (True,)
     judging.check(admin)
 
@@ -324,7 +335,7 @@ def test_a_row_that_is_gone_before_it_was_looked_at_has_vanished(admin: Connecti
 
 def write_by_the_older(slow: Connection, key: str) -> None:
     slow.execute(
-        "UPDATE governance_candidate_state SET verdict = 'covered', input_quality_state = 'ready'"
+        "UPDATE oneroof.governance_candidate_state SET verdict = 'covered', input_quality_state = 'ready'"
         " WHERE candidate_key = %s",
         (key,),
     )
@@ -335,7 +346,7 @@ def hears_of_it(admin: Connection, judged: Source) -> None:
     """Whoever was written by an older judgement, when everybody is finished."""
     settle(admin)
     judging.judge(admin, judged)
-    assert one(admin, "SELECT count(*) FROM governance_fact_set WHERE is_spreading") == (0,)
+    assert one(admin, "SELECT count(*) FROM oneroof.governance_fact_set WHERE is_spreading") == (0,)
     judging.check(admin)
 
 
@@ -346,14 +357,14 @@ def test_who_wrote_by_an_older_judgement_is_found(admin: Connection, judged: Sou
         slow.execute("BEGIN")
         slow.execute("SELECT pg_current_xact_id()")
         # It has read the judgement as it was, and writes a member by it when everybody else is through.
-        slow.execute("SELECT verdict FROM governance_fact_set")
+        slow.execute("SELECT verdict FROM oneroof.governance_fact_set")
         admin.execute(
             "UPDATE collection_registry SET coverage_scope_status = 'USER_EXCLUDED',"
             " coverage_status = 'BIRTH_DEFERRED_NEEDS_REVIEW' WHERE collection_name = %s",
             (collection,),
         )
         judging.judge(admin, judged)
-        assert one(admin, "SELECT count(*) > 0 FROM governance_fact_set WHERE is_spreading") == (True,)
+        assert one(admin, "SELECT count(*) > 0 FROM oneroof.governance_fact_set WHERE is_spreading") == (True,)
         write_by_the_older(slow, key)
     hears_of_it(admin, judged)
 
@@ -372,13 +383,15 @@ def test_who_began_after_the_judge_and_read_before_him_is_waited_for(
         for session in (judge, slow):
             session.execute("BEGIN")
             session.execute("SELECT pg_current_xact_id()")
-        slow.execute("SELECT verdict FROM governance_fact_set")
-        judge.execute("SELECT gov_classes_refresh(), gov_fact_sets_judge('birth_registry'::text, 10000::bigint)")
-        judge.execute("SELECT gov_fact_sets_judge('birth_registry'::text, 10000::bigint)")
-        judge.execute("SELECT gov_scan_spread('birth_registry'::text, 10000::bigint)")
+        slow.execute("SELECT verdict FROM oneroof.governance_fact_set")
+        judge.execute(
+            "SELECT oneroof.gov_classes_refresh(), oneroof.gov_fact_sets_judge('birth_registry'::text, 10000::bigint)"
+        )
+        judge.execute("SELECT oneroof.gov_fact_sets_judge('birth_registry'::text, 10000::bigint)")
+        judge.execute("SELECT oneroof.gov_scan_spread('birth_registry'::text, 10000::bigint)")
         judge.execute("COMMIT")
         judging.judge(admin, judged)
-        assert one(admin, "SELECT count(*) > 0 FROM governance_fact_set WHERE is_spreading") == (True,)
+        assert one(admin, "SELECT count(*) > 0 FROM oneroof.governance_fact_set WHERE is_spreading") == (True,)
         write_by_the_older(slow, key)
     hears_of_it(admin, judged)
 
@@ -392,12 +405,12 @@ def test_a_finding_has_the_number_of_objects_and_closes_with_the_last(
     judging.judge(admin, births)
     judging.check(admin)
     told = (
-        "SELECT subject, (details ->> 'population')::bigint FROM v_finding"
+        "SELECT subject, (details ->> 'population')::bigint FROM oneroof.v_finding"
         " WHERE issue_type = 'governance_orphan' AND is_open ORDER BY 1"
     )
     found = admin.execute(told).fetchall()
     counted = admin.execute(
-        "SELECT 'birth_registry:' || b.collection_name, count(*) FROM governance_candidate_state AS c"
+        "SELECT 'birth_registry:' || b.collection_name, count(*) FROM oneroof.governance_candidate_state AS c"
         " JOIN birth_registry AS b ON b.id::text = c.source_key WHERE c.verdict = 'orphan' GROUP BY 1 ORDER BY 1"
     ).fetchall()
     assert found == counted
@@ -431,10 +444,10 @@ def test_a_trace_tells_why_a_verdict_changed(admin: Connection, judged: Source, 
 @pytest.mark.parametrize(
     "spoil",
     [
-        "UPDATE governance_candidate_state SET source_key = 'no number' WHERE candidate_key = {}",
-        "UPDATE governance_candidate_state SET source_key = '99999999999999999999' WHERE candidate_key = {}",
+        "UPDATE oneroof.governance_candidate_state SET source_key = 'no number' WHERE candidate_key = {}",
+        "UPDATE oneroof.governance_candidate_state SET source_key = '99999999999999999999' WHERE candidate_key = {}",
         "ALTER TABLE birth_registry RENAME COLUMN id TO other",
-        "UPDATE governance_source SET key_columns = '{{id,collection_name}}' WHERE {} IS NOT NULL",
+        "UPDATE oneroof.governance_source SET key_columns = '{{id,collection_name}}' WHERE {} IS NOT NULL",
     ],
 )
 @pytest.mark.usefixtures("judged")
@@ -461,7 +474,7 @@ def test_a_plan_for_one_row_is_not_kept_for_thousands(admin: Connection) -> None
     made = inventory.make(admin)
     admin.execute("INSERT INTO src SELECT n, now(), 'code ' || n, 'born' FROM generate_series(1, 9000) AS n")
     inventory.sweep(admin, made, batch=3_000)
-    admin.execute("VACUUM ANALYZE governance_candidate_state")
+    admin.execute("VACUUM ANALYZE oneroof.governance_candidate_state")
     # Until the session keeps its plans.
     for number in range(1, 8):
         moving(admin, number, number)
@@ -474,7 +487,8 @@ def moving(admin: Connection, first: int, last: int) -> float:
     """Seconds that it takes to give these candidates another verdict."""
     began = time.perf_counter()
     moved = admin.execute(
-        "UPDATE governance_candidate_state SET verdict = CASE verdict WHEN 'orphan' THEN 'covered' ELSE 'orphan' END"
+        "UPDATE oneroof.governance_candidate_state SET verdict = CASE verdict WHEN 'orphan' THEN 'covered' ELSE"
+        " 'orphan' END"
         " WHERE source_key::int BETWEEN %s AND %s",
         (first, last),
     )
@@ -489,13 +503,15 @@ def test_a_group_whose_members_have_other_facts_is_counted_again(admin: Connecti
     inventory.sweep(admin, made)
     judging.judge(admin, made)
     facts.count(admin, made)
-    moved = "SELECT count(*) FROM governance_ledger WHERE xmin::text = %s"
+    moved = "SELECT count(*) FROM oneroof.governance_ledger WHERE xmin::text = %s"
     with admin.transaction():
-        admin.execute("UPDATE governance_candidate_state SET facts_hash = facts_hash + 1 WHERE source_key = '3'")
+        admin.execute(
+            "UPDATE oneroof.governance_candidate_state SET facts_hash = facts_hash + 1 WHERE source_key = '3'"
+        )
         (xid,) = one(admin, "SELECT pg_current_xact_id()::xid::text")
         assert one(admin, moved, (xid,)) == (1,)
     with admin.transaction():
-        admin.execute("UPDATE governance_candidate_state SET updated_at = now() WHERE source_key = '3'")
+        admin.execute("UPDATE oneroof.governance_candidate_state SET updated_at = now() WHERE source_key = '3'")
         (xid,) = one(admin, "SELECT pg_current_xact_id()::xid::text")
         assert one(admin, moved, (xid,)) == (0,)
 
@@ -508,9 +524,9 @@ def test_findings_are_counted_again_while_others_write(admin: Connection, instal
     judging.judge(admin, made)
     settle(admin)
     facts.count(admin, made)
-    counted = "SELECT max(xmin::text::bigint) FROM governance_class WHERE source_name = 'src'"
+    counted = "SELECT max(xmin::text::bigint) FROM oneroof.governance_class WHERE source_name = 'src'"
     (before,) = one(admin, counted)
-    admin.execute("UPDATE governance_candidate_state SET facts_hash = facts_hash + 1 WHERE source_key = '3'")
+    admin.execute("UPDATE oneroof.governance_candidate_state SET facts_hash = facts_hash + 1 WHERE source_key = '3'")
     with ExitStack() as stack:
         for _ in range(5):
             other = stack.enter_context(connect(installed_database))
@@ -531,7 +547,8 @@ def test_a_verdict_that_an_intake_writes_has_one_moment(admin: Connection, judge
     written, apart = one(
         admin,
         "SELECT count(c.stale_after), count(*) FILTER (WHERE c.stale_after <> c.scan_time + f.stale_after)"
-        " FROM governance_candidate_state AS c JOIN governance_fact_set AS f USING (source_name, facts_hash)"
+        " FROM oneroof.governance_candidate_state AS c JOIN oneroof.governance_fact_set AS f USING (source_name,"
+        " facts_hash)"
         " WHERE c.candidate_key LIKE '%:twin-%' AND NOT c.dirty",
     )
     assert written > 0

@@ -19,7 +19,7 @@ from oneroof.workers.handoff_intake import HandoffIntake
 ROWS = "INSERT INTO src SELECT n, now() - interval '1 day', 'c' || n FROM generate_series(1, 40) AS n"
 # Thirty change, ten are written as they are; all of them newer than anything else, so that both lanes meet them.
 CHANGES = """UPDATE src SET status = CASE WHEN id <= 30 THEN 'active' ELSE status END, at = now()"""
-REMEMBERED = "SELECT count(*) FROM governance_open_row"
+REMEMBERED = "SELECT count(*) FROM oneroof.governance_open_row"
 
 
 def changed(admin: Connection, *, for_ever: bool = False) -> HandoffIntake:
@@ -51,7 +51,7 @@ def walked(admin: Connection, intake: HandoffIntake, *, between: Callable[[], ob
             between()
     counted = inventory.seen(admin, INTAKE) - before
     found = [*([f"{counted} counted"] if counted != 40 else []), *([f"{most} remembered"] if most > 10 else [])]
-    twice = one(admin, "SELECT count(*) FROM governance_candidate_state WHERE change_number > 2")[0]
+    twice = one(admin, "SELECT count(*) FROM oneroof.governance_candidate_state WHERE change_number > 2")[0]
     return [*inventory.wrong(admin), *found, *([f"{twice} changed twice"] if twice else [])]
 
 
@@ -65,7 +65,9 @@ def inherited(admin: Connection) -> list[str]:
     heir = HandoffIntake(admin, first.source, inventory.claim(admin, INTAKE), batch=5)
     for _ in range(200):
         heir.run_once()
-        if one(admin, "SELECT window_horizon IS NULL FROM gov_worker_cursor WHERE worker_name = %s", (INTAKE,))[0]:
+        if one(admin, "SELECT window_horizon IS NULL FROM oneroof.gov_worker_cursor WHERE worker_name = %s", (INTAKE,))[
+            0
+        ]:
             break
     counted = inventory.seen(admin, INTAKE) - before
     return [*inventory.wrong(admin), *([f"{counted} counted"] if counted != 40 else [])]

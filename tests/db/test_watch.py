@@ -36,7 +36,7 @@ def actor(admin: Connection) -> Actor:
 def fail(admin: Connection, *, dead: int) -> None:
     """Dead letters of the worker that the other tests play."""
     admin.execute(
-        "INSERT INTO governance_retry"
+        "INSERT INTO oneroof.governance_retry"
         " (worker_name, source_name, source_key, key_mark, row_xid, state, sqlstate, last_error)"
         " SELECT %s, 'birth_registry', n, n, n, 'dead', '22000', 'x' FROM generate_series(1, %s) AS n",
         (WORKER, dead),
@@ -56,11 +56,11 @@ def test_doc39_10_5_heartbeat(admin: Connection, actor: Actor) -> None:
     assert watch(admin).raised == [LAG]
     actor.owner = "b/2"
     assert actor.claim()
-    actor.work("frontier = '200', frontier_at = gov_now()")
+    actor.work("frontier = '200', frontier_at = oneroof.gov_now()")
     assert watch(admin) == Seen(raised=[], cleared=[LAG, GAP], open=2 * HELD)
     assert watch(admin) == Seen(raised=[], cleared=[], open=2 * HELD)
     actor.at(700)
-    actor.work("frontier_at = gov_now()")
+    actor.work("frontier_at = oneroof.gov_now()")
     assert watch(admin) == Seen(raised=[GAP], cleared=[], open=1 + 2 * HELD)
     assert [each.reopen_count for each in findings.listing(admin, bucket="silent_fail")] == [1]
 
@@ -79,13 +79,13 @@ def test_an_idle_worker_is_never_a_finding(admin: Connection, actor: Actor) -> N
     for seconds in range(0, 3600, 40):
         actor.at(seconds)
         actor.tick()
-        actor.work("frontier_at = gov_now()")
+        actor.work("frontier_at = oneroof.gov_now()")
         assert watch(admin) == NOTHING, seconds
 
 
 def test_who_gave_its_lease_back_is_not_dead(admin: Connection, actor: Actor) -> None:
     """A worker that ended as it should leaves no gap."""
-    admin.execute("SELECT gov_lease_release(%s::text, 'a/1'::text)", (actor.executor,))
+    admin.execute("SELECT oneroof.gov_lease_release(%s::text, 'a/1'::text)", (actor.executor,))
     actor.at(200)
     assert watch(admin) == NOTHING
 
@@ -111,7 +111,7 @@ def test_a_frontier_too_old_is_lag(admin: Connection, actor: Actor) -> None:
     assert findings.listing(admin, bucket="silent_fail")[0].details["pinned_by"] is None
     policy.set_values(admin, WORKER, {"lag_limit": "1 hour"})
     assert watch(admin).cleared == [LAG]
-    admin.execute("SELECT gov_lease_release(%s::text, 'a/1'::text)", (actor.executor,))
+    admin.execute("SELECT oneroof.gov_lease_release(%s::text, 'a/1'::text)", (actor.executor,))
     actor.at(3601)
     assert watch(admin).raised == [LAG]
 
@@ -196,7 +196,7 @@ def test_a_conflict_that_ended_is_cleared(admin: Connection, actor: Actor) -> No
     actor.tick()
     conflict()
     actor.at(220)
-    actor.work("frontier_at = gov_now()")
+    actor.work("frontier_at = oneroof.gov_now()")
     actor.tick()
     assert watch(admin) == Seen(raised=[], cleared=[], open=1)
     actor.at(221)
@@ -210,9 +210,9 @@ def test_dead_letters_that_were_dealt_with_clear_their_findings(admin: Connectio
     for kind in ("cursor_dlq", "handoff_dlq_overflow"):
         findings.raise_finding(admin, kind, subject=actor.executor, title="x", details={})
     assert watch(admin) == Seen(raised=[], cleared=[], open=2)
-    admin.execute("UPDATE governance_retry SET state = 'resolved' WHERE source_key = '1'")
+    admin.execute("UPDATE oneroof.governance_retry SET state = 'resolved' WHERE source_key = '1'")
     assert watch(admin).cleared == [f"handoff_dlq_overflow:{actor.executor}"]
-    admin.execute("UPDATE governance_retry SET state = 'done' WHERE source_key <> '1'")
+    admin.execute("UPDATE oneroof.governance_retry SET state = 'done' WHERE source_key <> '1'")
     assert watch(admin).cleared == [f"cursor_dlq:{actor.executor}"]
 
 
@@ -221,7 +221,7 @@ def test_a_cursor_that_is_gone_leaves_no_finding(admin: Connection, actor: Actor
     actor.at(400)
     findings.raise_finding(admin, "cursor_source_error", subject=actor.executor, title="x", details={})
     assert watch(admin).open == 3 + 2 * HELD
-    admin.execute("DELETE FROM gov_worker_cursor")
+    admin.execute("DELETE FROM oneroof.gov_worker_cursor")
     assert watch(admin) == Seen(raised=[], cleared=[LAG, GAP], open=1 + 2 * HELD)
 
 
@@ -232,7 +232,7 @@ def test_whoever_was_sick_and_has_worked_since_is_well(admin: Connection, actor:
     findings.raise_finding(admin, "cursor_source_error", subject=actor.executor, title="x", details={})
     assert watch(admin) == Seen(raised=[], cleared=[], open=1)
     actor.at(2)
-    actor.work("frontier_at = gov_now()")
+    actor.work("frontier_at = oneroof.gov_now()")
     assert watch(admin) == Seen(raised=[], cleared=[sick], open=0)
 
 
@@ -258,7 +258,8 @@ LIMIT = timedelta(minutes=5)
 def age_candidates(admin: Connection, which: str, *, by: timedelta) -> None:
     """Let time go by for some of them alone."""
     admin.execute(
-        "UPDATE governance_candidate_state SET dirtied_at = dirtied_at - %(by)s, stale_after = stale_after - %(by)s"
+        "UPDATE oneroof.governance_candidate_state SET dirtied_at = dirtied_at - %(by)s, stale_after = stale_after"
+        " - %(by)s"
         f" WHERE {which}",
         {"by": by},
     )
@@ -285,7 +286,7 @@ def test_candidates_that_wait_too_long_for_their_verdict_are_a_finding(
     """Before the gate or behind it; raised by the look after the limit, once, and closed by the one after the scan."""
     lag = f"scan_lag:{judged}"
     admin.execute(
-        "UPDATE governance_candidate_state SET dirty = true, dirtied_at = now(), input_quality_state = %s"
+        "UPDATE oneroof.governance_candidate_state SET dirty = true, dirtied_at = now(), input_quality_state = %s"
         " WHERE source_key = '7'",
         (state,),
     )
@@ -304,10 +305,13 @@ def test_verdicts_that_stay_stale_are_a_finding_until_they_are_renewed(admin: Co
     """Not those that the next turn of the scan renews: only where it is behind, or where nobody expires them at all."""
     tailed, stale, lag = source.find(admin, "src"), f"stale_verdict:{judged}", f"scan_lag:{judged}"
     (verdicts,) = one(
-        admin, "SELECT count(*) FROM governance_candidate_state WHERE source_name = 'src' AND stale_after IS NOT NULL"
+        admin,
+        "SELECT count(*) FROM oneroof.governance_candidate_state WHERE source_name = 'src' AND stale_after IS NOT NULL",
     )
     assert verdicts == 20
-    (held,) = one(admin, "SELECT max(stale_after) - now() FROM governance_candidate_state WHERE source_name = 'src'")
+    (held,) = one(
+        admin, "SELECT max(stale_after) - now() FROM oneroof.governance_candidate_state WHERE source_name = 'src'"
+    )
     age_candidates(admin, "source_name = 'src'", by=held)
     assert watch(admin).raised == []
     age_candidates(admin, "source_name = 'src'", by=LIMIT + timedelta(minutes=1))
@@ -317,24 +321,25 @@ def test_verdicts_that_stay_stale_are_a_finding_until_they_are_renewed(admin: Co
     assert watch(admin).cleared == [stale], "the scan has begun"
     age_candidates(admin, "verdict = 'stale'", by=LIMIT + timedelta(minutes=1))
     assert watch(admin).raised == [lag, stale]
-    assert one(admin, "SELECT count(*) FROM governance_object") == (0,)
+    assert one(admin, "SELECT count(*) FROM oneroof.governance_object") == (0,)
     judging.judge(admin, tailed)
     assert watch(admin).cleared == [lag, stale]
 
 
 def test_the_look_at_candidates_takes_the_oldest_from_an_index(admin: Connection) -> None:
     """However many there are and however many are dirty, whatever the planner knows of them."""
-    admin.execute("ALTER TABLE governance_candidate_state SET (autovacuum_enabled = off)")
-    admin.execute("ANALYZE governance_candidate_state")
+    admin.execute("ALTER TABLE oneroof.governance_candidate_state SET (autovacuum_enabled = off)")
+    admin.execute("ANALYZE oneroof.governance_candidate_state")
     admin.execute(
-        """INSERT INTO governance_candidate_state (candidate_key, ruleset_version, group_key, source_name, source_key,
+        """INSERT INTO oneroof.governance_candidate_state (candidate_key, ruleset_version, group_key, source_name,
+               source_key,
              source_version, facts_hash, dirty, dirtied_at, stale_after, input_quality_state)
            SELECT n, 'v', 'g', 'birth_registry', n, '3', n, n % 3 = 0, now(), now() + interval '1 day',
                   CASE WHEN n % 2 = 0 THEN 'pending' ELSE 'ready' END
            FROM generate_series(1, 30000) AS n"""
     )
     (pages,) = one(admin, "SELECT pg_relation_size('governance_candidate_state') / current_setting('block_size')::int")
-    look = "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT * FROM gov_scan_oldest()"
+    look = "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT * FROM oneroof.gov_scan_oldest()"
     # The first time the catalog is read as well.
     plan = [one(admin, look)[0][0]["Plan"] for _ in range(2)][-1]
     assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] < 150 < pages
@@ -384,7 +389,7 @@ def test_who_pins_the_horizon_is_named(lone_bed: Bed) -> None:
         elsewhere.execute("SELECT pg_current_xact_id()")
         elsewhere.execute("PREPARE TRANSACTION 'it''s forgotten'")
         (horizon,) = one(admin, "SELECT pg_snapshot_xmin(pg_current_snapshot())::text")
-        actor.work(f"frontier = '{horizon}', frontier_at = gov_now()")
+        actor.work(f"frontier = '{horizon}', frontier_at = oneroof.gov_now()")
         assert watch(admin).cleared == [LAG]
         actor.at(333)
         actor.tick()
@@ -403,7 +408,8 @@ def test_of_the_intake_the_same_is_said_in_the_words_of_the_handoff(admin: Conne
     actor.begin()
     actor.claim()
     admin.execute(
-        "INSERT INTO governance_retry (worker_name, source_name, source_key, key_mark, row_xid, state, sqlstate,"
+        "INSERT INTO oneroof.governance_retry (worker_name, source_name, source_key, key_mark, row_xid, state,"
+        " sqlstate,"
         " last_error) VALUES ('gov_handoff_intake', 'birth_registry', '1', '1', 1, 'dead', '22000', 'x')"
     )
     actor.at(400)
@@ -415,8 +421,8 @@ def test_of_the_intake_the_same_is_said_in_the_words_of_the_handoff(admin: Conne
         "governance.handoff.lag",
         "governance.handoff.silent_gap",
     ]
-    admin.execute("UPDATE governance_retry SET state = 'resolved'")
-    admin.execute("UPDATE gov_worker_cursor SET frontier_at = gov_now()")
+    admin.execute("UPDATE oneroof.governance_retry SET state = 'resolved'")
+    admin.execute("UPDATE oneroof.gov_worker_cursor SET frontier_at = oneroof.gov_now()")
     actor.tick()
     cleared = {key.split(":")[0] for key in watch(admin).cleared}
     assert cleared >= {"handoff_silent_gap", "handoff_lag", "handoff_dlq"}

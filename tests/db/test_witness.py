@@ -22,7 +22,7 @@ from oneroof.witness import Checked
 @pytest.fixture
 def kept(admin: Connection) -> Certificate:
     """The certificate of a small inventory, swept."""
-    admin.execute("DELETE FROM governance_source")
+    admin.execute("DELETE FROM oneroof.governance_source")
     tailed = make(admin)
     admin.execute("INSERT INTO src SELECT n, now(), 'code ' || n FROM generate_series(1, 50) AS n")
     sweep(admin, tailed, batch=20)
@@ -78,7 +78,7 @@ def test_a_cut_chain_is_told(admin: Connection, kept: Certificate) -> None:
     """The predecessor in the certificate has to be the one in the chain."""
     second = keep(admin)
     other = certificate.seal({**second, "previous_sha256": "0" * 64}, key=None)
-    admin.execute("UPDATE governance_certificate SET sha256 = %s WHERE sequence = 2", (other["sha256"],))
+    admin.execute("UPDATE oneroof.governance_certificate SET sha256 = %s WHERE sequence = 2", (other["sha256"],))
     assert "predecessor" in check(admin, other).problems[0]
     assert "not in the chain" in check(admin, second).problems[0]
     assert check(admin, kept).is_well
@@ -142,7 +142,7 @@ def test_the_commands(admin: Connection, kept: Certificate, installed_database: 
     assert "2 databases" in command("merge", str(file), str(second)).out
     assert command("merge", str(file), str(file)).code == 1
 
-    admin.execute("DELETE FROM governance_candidate_state WHERE source_key = '7'")
+    admin.execute("DELETE FROM oneroof.governance_candidate_state WHERE source_key = '7'")
     ran = command("prove", dsn=installed_database)
     assert (ran.code, "src:code 7" in ran.out) == (1, True)
     assert "✗ not balanced" in ran.out

@@ -24,9 +24,9 @@ from oneroof.statements import one
 pytestmark = pytest.mark.slow
 
 # A frontier that a tail goes by is one of this cluster; a sweep that was over may keep the one that it ended with.
-FRONTIERS = """SELECT count(*) FROM gov_worker_cursor
+FRONTIERS = """SELECT count(*) FROM oneroof.gov_worker_cursor
                WHERE worker_name = 'gov_handoff_intake' AND (frontier IS NULL OR frontier > pg_current_xact_id())"""
-COUNTERS = "SELECT worker_name || ' ' || source_name, events_seen FROM gov_worker_cursor"
+COUNTERS = "SELECT worker_name || ' ' || source_name, events_seen FROM oneroof.gov_worker_cursor"
 BURN = """CREATE TEMP TABLE burnt (n int);
           DO $$ BEGIN FOR i IN 1..5000 LOOP
             BEGIN INSERT INTO burnt VALUES (i); EXCEPTION WHEN raise_exception THEN END;
@@ -53,9 +53,12 @@ def assert_absorbed(admin: Connection, dsn: str, *, new: str, before: dict[str, 
     assert ran.code == 0, ran.err
     _, keys, candidates, changed, without, strangers = one(admin, ACCOUNTS)
     assert (without, strangers, changed, candidates) == (0, 0, 0, keys)
-    assert number(admin, f"SELECT count(*) FROM governance_candidate_state WHERE candidate_key LIKE '{new}:%'") == 40
+    assert (
+        number(admin, f"SELECT count(*) FROM oneroof.governance_candidate_state WHERE candidate_key LIKE '{new}:%'")
+        == 40
+    )
     # What was written before the move and not yet read is new as well.
-    dirty = "SELECT count(*) FROM governance_candidate_state WHERE dirty AND candidate_key !~"
+    dirty = "SELECT count(*) FROM oneroof.governance_candidate_state WHERE dirty AND candidate_key !~"
     assert number(admin, f"{dirty} '^(replicated|{new}):'") == 0
     assert number(admin, FRONTIERS) == 0
     after = counters(admin)
@@ -87,8 +90,8 @@ def test_a_restored_dump_is_passed_over_once_in_full() -> None:
             add_births(admin, "swept", 100)
             assert command("run", "--until-idle", dsn=old.dsn()).code == 0
             before = counters(admin)
-            frontier = number(admin, "SELECT min(frontier::text::bigint) FROM gov_worker_cursor")
-            dirty = number(admin, "SELECT count(*) FROM governance_candidate_state WHERE dirty")
+            frontier = number(admin, "SELECT min(frontier::text::bigint) FROM oneroof.gov_worker_cursor")
+            dirty = number(admin, "SELECT count(*) FROM oneroof.governance_candidate_state WHERE dirty")
         old.tool("pg_dump", "--format=custom", f"--file={dump}", old.dsn())
         roles = old.tool("pg_dumpall", "--roles-only", "--no-role-passwords", f"--dbname={old.dsn('postgres')}")
         with connect(new.dsn("postgres")) as admin:
@@ -99,7 +102,7 @@ def test_a_restored_dump_is_passed_over_once_in_full() -> None:
             admin.execute(f"CREATE DATABASE {DATABASE}")
         new.tool("pg_restore", "--exit-on-error", f"--dbname={new.dsn()}", dump)
         with connect(new.dsn()) as admin:
-            assert dirty == number(admin, "SELECT count(*) FROM governance_candidate_state WHERE dirty") == 0
+            assert dirty == number(admin, "SELECT count(*) FROM oneroof.governance_candidate_state WHERE dirty") == 0
             add_odd_births(admin, "restored")
             newest = number(
                 admin, "SELECT max(xmin::text::bigint) FROM birth_registry WHERE collection_name = 'restored'"
@@ -175,7 +178,7 @@ def test_a_standby_that_falls_behind_pauses_the_work_until_it_has_caught_up() ->
                 assert process.stderr is not None
                 said = next(line for line in process.stderr if "standby" in line)
                 assert "bytes behind" in said
-                assert number(admin, "SELECT coalesce(sum(events_seen), 0) FROM gov_worker_cursor") == 0
+                assert number(admin, "SELECT coalesce(sum(events_seen), 0) FROM oneroof.gov_worker_cursor") == 0
                 follower.execute("SELECT pg_wal_replay_resume()")
                 assert process.wait(timeout=60) == 0
         assert number(admin, LEFT) == 0

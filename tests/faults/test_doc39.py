@@ -120,7 +120,10 @@ def test_doc39_10_2_type_generality(host: Server) -> None:
         first = command("run", "--until-idle", dsn=worker_dsn(host))
         assert first.code == 0, first.err
         for name in KEYED:
-            counts = "SELECT count(*), count(DISTINCT source_key) FROM governance_candidate_state WHERE source_name ="
+            counts = (
+                "SELECT count(*), count(DISTINCT source_key) FROM oneroof.governance_candidate_state WHERE"
+                " source_name ="
+            )
             assert one(admin, f"{counts} %s", (name,)) == (60, 60)
         (at,) = one(admin, "SELECT (now() AT TIME ZONE 'UTC' + interval '3 minutes')::text")
         rows = {name: number(admin, f"SELECT count(*) FROM {name}") for name in CHANGES}
@@ -143,7 +146,7 @@ def tailed(admin: Connection) -> dict[str, dict[str, Any]]:
     """Each source's cursor of the intake: rows seen, and the watermark in UTC."""
     rows = admin.execute(
         "SELECT source_name, events_seen, (last_watermark_ts AT TIME ZONE 'UTC')::text, last_watermark_id"
-        " FROM gov_worker_cursor WHERE worker_name = 'gov_handoff_intake'"
+        " FROM oneroof.gov_worker_cursor WHERE worker_name = 'gov_handoff_intake'"
     ).fetchall()
     return {name: {"seen": seen, "at": at, "key": key} for name, seen, at, key in rows}
 
@@ -188,7 +191,7 @@ def test_doc39_10_4_dlq_not_drop(host: Server) -> None:
         add_births(admin, "well", 6_000)
         process = spawn("run", dsn=host.dsn())
         with running(process):
-            dead = "SELECT coalesce(sum(dead_lettered), 0) FROM gov_worker_cursor"
+            dead = "SELECT coalesce(sum(dead_lettered), 0) FROM oneroof.gov_worker_cursor"
             eventually(lambda: process.poll() is not None or number(admin, dead), what="the dead letter", seconds=40)
             assert process.poll() is None, process.communicate()[1]
             eventually(lambda: number(admin, LEFT) == 1, what="everything else")
@@ -256,7 +259,7 @@ def test_doc39_10_6_scale(host: Server, rows: int) -> None:
 
         def over() -> bool:
             mark = admin.execute(
-                "SELECT source_name, last_watermark_ts, events_seen FROM gov_worker_cursor"
+                "SELECT source_name, last_watermark_ts, events_seen FROM oneroof.gov_worker_cursor"
                 " WHERE worker_name = 'gov_backfill_sweep' AND last_watermark_ts IS NOT NULL"
             )
             marks.extend(mark.fetchall())
@@ -271,7 +274,9 @@ def test_doc39_10_6_scale(host: Server, rows: int) -> None:
             assert len(set(own)) > 3
             assert [at for at, _ in own] == sorted(at for at, _ in own)
             assert [seen for _, seen in own] == sorted(seen for _, seen in own)
-        batch = "SELECT max(n) FROM (SELECT count(*) AS n FROM governance_candidate_state GROUP BY xmin::text) AS b"
+        batch = (
+            "SELECT max(n) FROM (SELECT count(*) AS n FROM oneroof.governance_candidate_state GROUP BY xmin::text) AS b"
+        )
         assert 1 <= number(admin, batch) <= 5_000
     said = [entry for entry in host.said_to("worker") if "duration:" in entry]
     assert sum("birth_registry" in entry for entry in said) > rows // 5_000
@@ -297,13 +302,14 @@ def test_doc39_10_7_no_ui_scan(host: Server) -> None:
         admin.execute("ALTER ROLE viewer SET log_min_duration_statement = 0")
         # On a connection of its own, which has told its statistics when it is closed.
         with connect(host.dsn()) as writer:
-            writer.execute("UPDATE governance_candidate_state SET dirty = true")
+            writer.execute("UPDATE oneroof.governance_candidate_state SET dirty = true")
             writer.execute(
-                "INSERT INTO governance_candidate_state (candidate_key, ruleset_version, group_key, source_name,"
+                "INSERT INTO oneroof.governance_candidate_state (candidate_key, ruleset_version, group_key,"
+                " source_name,"
                 " source_key, source_version, facts_hash, dirty) SELECT 'd' || n, 'none', 'g', 's', n, '3', 0, true"
                 " FROM generate_series(1, 20000) AS n"
             )
-            writer.execute("VACUUM ANALYZE governance_candidate_state")
+            writer.execute("VACUUM ANALYZE oneroof.governance_candidate_state")
         sessions = "SELECT count(*) FROM pg_stat_activity WHERE usename IN ('viewer', 'worker')"
         eventually(lambda: number(admin, sessions) == 0, what="the worker to be gone")
         before = admin.execute(scans, (list(big),)).fetchall()

@@ -64,7 +64,7 @@ class Stage:
     def drain(self) -> None:
         """Run the tail until its frontier has passed everything that was written before now."""
         (target,) = one(self.admin, "SELECT pg_current_xact_id()::text::bigint")
-        frontier = "SELECT frontier::text::bigint > %s FROM gov_worker_cursor WHERE source_name = 'log'"
+        frontier = "SELECT frontier::text::bigint > %s FROM oneroof.gov_worker_cursor WHERE source_name = 'log'"
 
         def passed() -> bool:
             self.intake.run_once()
@@ -127,7 +127,7 @@ def test_nothing_is_lost_and_nothing_twice(bed: Bed, seed: int) -> None:
         for _ in range(250):
             assert play(stage, chance) == ""
         (effects,) = one(stage.admin, "SELECT count(*) FROM effect")
-        (seen,) = one(stage.admin, "SELECT events_seen FROM gov_worker_cursor WHERE source_name = 'log'")
+        (seen,) = one(stage.admin, "SELECT events_seen FROM oneroof.gov_worker_cursor WHERE source_name = 'log'")
         (rows,) = one(stage.admin, "SELECT count(*) FROM log")
         assert effects == seen == rows
 

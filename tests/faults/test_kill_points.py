@@ -81,7 +81,7 @@ def changed(admin: Connection, tailed: Source) -> None:
 def taken_in(admin: Connection, tailed: Source) -> None:
     """Seven candidates are dirty, with facts that nobody has met."""
     swept(admin, tailed)
-    admin.execute("TRUNCATE governance_fact_set")
+    admin.execute("TRUNCATE oneroof.governance_fact_set")
     admin.execute(LATER)
     admin.execute("UPDATE src SET status = 'grown' WHERE id = 1")
     inventory.intake(admin, tailed, batch=100)
@@ -100,11 +100,11 @@ def waiting(admin: Connection, tailed: Source) -> None:
     """Two items wait, of which one has been put right."""
     rows(admin, tailed)
     admin.execute("UPDATE src SET code = %s || id WHERE id > 3", (POISON,))
-    admin.execute("UPDATE governance_worker_policy SET backoff_first = '1 hour', backoff_most = '1 hour'")
+    admin.execute("UPDATE oneroof.governance_worker_policy SET backoff_first = '1 hour', backoff_most = '1 hour'")
     inventory.sweep(admin, tailed, batch=100)
     inventory.impatient(admin, attempts=3)
     admin.execute("UPDATE src SET code = 'good' WHERE id = 4")
-    admin.execute("UPDATE governance_retry SET next_attempt_at = now()")
+    admin.execute("UPDATE oneroof.governance_retry SET next_attempt_at = now()")
 
 
 def in_ranges(connection: Connection, tailed: Source) -> None:
@@ -239,7 +239,8 @@ class Stand:
         """What may only rise, by cursor; NULL is below everything."""
         found = self.admin.execute(
             "SELECT worker_name || ':' || source_name, coalesce(last_watermark_ts, '-infinity')::text,"
-            " coalesce(frontier::text::bigint, 0), events_seen, attempts_written, dead_lettered FROM gov_worker_cursor"
+            " coalesce(frontier::text::bigint, 0), events_seen, attempts_written, dead_lettered FROM"
+            " oneroof.gov_worker_cursor"
         )
         return {name: tuple(rest) for name, *rest in found}
 
@@ -264,7 +265,7 @@ class Stand:
         assert inventory.seen(admin, scenario.worker) == scenario.seen, where
         assert inventory.stale_open_rows(admin) == 0, where
         assert admin.execute(judging.MISCOUNTED).fetchall() == [], where
-        (open_windows,) = one(admin, "SELECT count(*) FROM gov_worker_cursor WHERE window_horizon IS NOT NULL")
+        (open_windows,) = one(admin, "SELECT count(*) FROM oneroof.gov_worker_cursor WHERE window_horizon IS NOT NULL")
         assert open_windows == 0, where
         (held,) = one(admin, "SELECT count(*) FROM queue_heartbeat WHERE lease_owner LIKE 'test/%'")
         assert held == 0, where
@@ -273,8 +274,9 @@ class Stand:
     def check_items(self, where: str) -> None:
         """done + waiting + dead = seen: each failed item once, with one letter, and one finding for all of them."""
         items = self.admin.execute(
-            "SELECT r.state, r.attempts = p.attempts, r.died_at IS NOT NULL, e.count, e.hint FROM governance_retry AS r"
-            " JOIN governance_worker_policy AS p USING (worker_name)"
+            "SELECT r.state, r.attempts = p.attempts, r.died_at IS NOT NULL, e.count, e.hint FROM"
+            " oneroof.governance_retry AS r"
+            " JOIN oneroof.governance_worker_policy AS p USING (worker_name)"
             " CROSS JOIN LATERAL (SELECT count(*), min(event_type_hint) AS hint FROM event_pending"
             "   WHERE actor_ref = 'oneroof' AND capture_payload ->> 'item_id' = r.item_id::text) AS e"
             " WHERE r.state <> 'done'"
@@ -282,15 +284,16 @@ class Stand:
         assert items == [("dead", True, True, 1, "cursor_dlq")] * self.scenario.dead, where
         (rows, candidates) = one(
             self.admin,
-            "SELECT (SELECT count(*) FROM src), (SELECT count(DISTINCT source_key) FROM governance_candidate_state AS c"
-            " WHERE NOT EXISTS (SELECT FROM governance_retry AS r"
+            "SELECT (SELECT count(*) FROM src), (SELECT count(DISTINCT source_key) FROM"
+            " oneroof.governance_candidate_state AS c"
+            " WHERE NOT EXISTS (SELECT FROM oneroof.governance_retry AS r"
             "                   WHERE r.source_key = c.source_key AND r.state IN ('waiting', 'dead')))",
         )
         assert candidates + len(items) == rows, where
-        (dead,) = one(self.admin, "SELECT coalesce(sum(dead_lettered), 0)::int FROM gov_worker_cursor")
+        (dead,) = one(self.admin, "SELECT coalesce(sum(dead_lettered), 0)::int FROM oneroof.gov_worker_cursor")
         assert dead == self.scenario.dead, where
         (findings,) = one(
-            self.admin, "SELECT count(*) FROM governance_finding WHERE issue_type = 'cursor_dlq' AND is_open"
+            self.admin, "SELECT count(*) FROM oneroof.governance_finding WHERE issue_type = 'cursor_dlq' AND is_open"
         )
         assert findings == min(1, self.scenario.dead), where
 
@@ -299,7 +302,7 @@ class Stand:
 def stand(bed: Bed, request: pytest.FixtureRequest) -> Iterator[Stand]:
     scenario = SCENARIOS[request.param]
     with bed.database(bed.installed()) as name, connect(bed.dsn(name)) as admin:
-        admin.execute("DELETE FROM governance_source")
+        admin.execute("DELETE FROM oneroof.governance_source")
         tailed = inventory.make(admin, indexed=scenario.indexed)
         yield Stand(bed.dsn(name), admin, tailed, scenario, random.Random(request.param))
 

@@ -46,7 +46,7 @@ def mistakes(admin: Connection, *, worker: str, seen: int) -> list[str]:
     counted = inventory.seen(admin, worker)
     if counted != seen:
         found.append(f"{counted} events were counted instead of {seen}")
-    (items,) = one(admin, "SELECT count(*) FROM governance_retry")
+    (items,) = one(admin, "SELECT count(*) FROM oneroof.governance_retry")
     if items:
         found.append(f"{items} rows failed that are good")
     stale = inventory.stale_open_rows(admin)
@@ -157,14 +157,14 @@ def moved_to_another_cluster(admin: Connection, _: pytest.MonkeyPatch) -> list[s
     inventory.intake(admin, tailed)
     admin.execute("INSERT INTO src VALUES (6, now(), 'f'), (7, NULL, 'g')")
     admin.execute(
-        "INSERT INTO governance_open_row SELECT c.cursor_id, s.xmin::text::bigint, s.id::text"
-        " FROM src AS s, gov_worker_cursor AS c WHERE s.id > 5 AND c.worker_name = %s",
+        "INSERT INTO oneroof.governance_open_row SELECT c.cursor_id, s.xmin::text::bigint, s.id::text"
+        " FROM src AS s, oneroof.gov_worker_cursor AS c WHERE s.id > 5 AND c.worker_name = %s",
         (INTAKE,),
     )
     with admin.transaction():
         admin.execute("SET LOCAL session_replication_role = replica")
         admin.execute(
-            "UPDATE gov_worker_cursor SET cluster_identity = 'elsewhere',"
+            "UPDATE oneroof.gov_worker_cursor SET cluster_identity = 'elsewhere',"
             " frontier = (frontier::text::bigint + 1000000)::text::xid8"
         )
     inventory.intake(admin, tailed)
@@ -239,7 +239,7 @@ GUARDS: dict[str, tuple[Scenario, Mutant]] = {
 @pytest.fixture
 def admin(bed: Bed) -> Iterator[Connection]:
     with bed.database(bed.installed()) as name, connect(bed.dsn(name)) as connection:
-        connection.execute("DELETE FROM governance_source")
+        connection.execute("DELETE FROM oneroof.governance_source")
         yield connection
 
 

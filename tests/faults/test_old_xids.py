@@ -97,7 +97,7 @@ def aging() -> Iterator[Aging]:
 def furnish(admin: Connection) -> None:
     build(admin, rows=100, seed=1, progress=silent)
     migrate.install(admin, settings=SETTINGS)
-    admin.execute("DELETE FROM governance_source")
+    admin.execute("DELETE FROM oneroof.governance_source")
     inventory.make(admin)
 
 

@@ -34,10 +34,10 @@ FACTS = {
 LONGEST, LONG = "x" * (10 << 20), "x" * (1 << 20)
 TIMES = ("12000-01-01", "294276-12-31 23:59:59.999999+00", "4713-01-01 BC", "infinity", "-infinity")
 # A birth is done if its key has a candidate.
-BIRTHS = """SELECT b.id::text, EXISTS (SELECT FROM governance_candidate_state AS c
+BIRTHS = """SELECT b.id::text, EXISTS (SELECT FROM oneroof.governance_candidate_state AS c
                                        WHERE c.candidate_key = b.collection_name || ':' || b.entity_code)
             FROM birth_registry AS b"""
-ROWS = """SELECT p.k, EXISTS (SELECT FROM governance_candidate_state AS c
+ROWS = """SELECT p.k, EXISTS (SELECT FROM oneroof.governance_candidate_state AS c
                               WHERE c.source_name = 'poison' AND c.source_key = p.k) FROM poison AS p"""
 
 
@@ -106,7 +106,7 @@ def assert_each_is_somewhere(admin: Connection, table: str, states: str) -> int:
     assert len(done) + len(pending) == len(rows)
     seen = number(
         admin,
-        "SELECT coalesce(sum(events_seen), 0) FROM gov_worker_cursor"
+        "SELECT coalesce(sum(events_seen), 0) FROM oneroof.gov_worker_cursor"
         " WHERE worker_name IN ('gov_backfill_sweep', 'gov_handoff_intake')"
         f" AND split_part(source_name, '#', 1) = '{table}'",
     )
@@ -116,7 +116,7 @@ def assert_each_is_somewhere(admin: Connection, table: str, states: str) -> int:
 
 def run_to_the_end(host: Server, admin: Connection) -> None:
     """Run until nothing waits for another attempt."""
-    waiting = "SELECT count(*) FROM governance_retry WHERE state = 'waiting'"
+    waiting = "SELECT count(*) FROM oneroof.governance_retry WHERE state = 'waiting'"
 
     def over() -> bool:
         ran = command("run", "--until-idle", dsn=host.dsn())
@@ -135,7 +135,7 @@ def test_poisonous_births(host: Server) -> None:
             add_births(admin, f"{prefix} last", 50)
             run_to_the_end(host, admin)
             stuck = assert_each_is_somewhere(admin, "birth_registry", BIRTHS)
-            well = "SELECT count(*) FROM governance_candidate_state WHERE candidate_key LIKE"
+            well = "SELECT count(*) FROM oneroof.governance_candidate_state WHERE candidate_key LIKE"
             assert number(admin, f"{well} '{prefix} first:%'") == number(admin, f"{well} '{prefix} last:%'") == 50
             # Only what no index can hold: megabytes as a code, or as part of a group's key.
             assert 1 <= stuck <= 6
@@ -157,6 +157,6 @@ def test_poisonous_rows_of_a_fourth_source(host: Server) -> None:
             run_to_the_end(host, admin)
             stuck = assert_each_is_somewhere(admin, "poison", ROWS)
             assert stuck <= 12
-            well = "SELECT count(*) FROM governance_candidate_state WHERE candidate_key ~"
+            well = "SELECT count(*) FROM oneroof.governance_candidate_state WHERE candidate_key ~"
             assert number(admin, f"{well} '^poison:{prefix}[0-9]+$'") == 50
         assert assert_each_is_somewhere(admin, "birth_registry", BIRTHS) == 0

@@ -215,7 +215,7 @@ def test_an_heir_outlives_a_lock_on_the_lease(host: Server) -> None:
         finish(host, admin)
         add_births(admin, "waiting", 10)
         zombie.execute("BEGIN")
-        zombie.execute("SELECT FROM governance_lease FOR UPDATE")
+        zombie.execute("SELECT FROM oneroof.governance_lease FOR UPDATE")
         heir = run_as(host, "heir")
         with running(heir):
             began = time.monotonic()
@@ -275,7 +275,7 @@ def assert_it_reconnects(process: Process, dsn: str) -> None:
     """A process that lost the server works again within 30 s of its return."""
     with connect(dsn) as admin:
         add_births(admin, "returned", 10)
-        found = "SELECT count(*) = 10 FROM governance_candidate_state WHERE candidate_key LIKE 'returned:%'"
+        found = "SELECT count(*) = 10 FROM oneroof.governance_candidate_state WHERE candidate_key LIKE 'returned:%'"
         eventually(
             lambda: process.poll() is not None or number(admin, found),
             what="the running process to find a new birth",

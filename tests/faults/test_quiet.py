@@ -24,7 +24,7 @@ from oneroof.workers.candidate_scan import CandidateScan
 
 INTAKE = f"{handoff_intake.NAME}:birth_registry"
 FOLLOWERS = (f"{input_gate.NAME}:birth_registry", f"{candidate_scan.NAME}:birth_registry", f"{INTAKE}/signals")
-JUDGED = "SELECT count(*) FROM governance_candidate_state WHERE NOT dirty AND candidate_key LIKE 'quiet:%'"
+JUDGED = "SELECT count(*) FROM oneroof.governance_candidate_state WHERE NOT dirty AND candidate_key LIKE 'quiet:%'"
 WAITING = JUDGED.replace("NOT dirty", "dirty AND input_quality_state <> 'pending'")
 
 
@@ -64,7 +64,7 @@ def looks(host: Server, workers: list[str]) -> Iterator[Callable[[float], Counte
 def quiet_process() -> Iterator[tuple[Connection, Callable[[float], Counter[str]]]]:
     """A process of all workers that has swept, and in which nothing is due by itself."""
     with server() as host, connect(host.dsn()) as admin:
-        admin.execute("UPDATE governance_worker_policy SET sweep_interval = '1 hour'")
+        admin.execute("UPDATE oneroof.governance_worker_policy SET sweep_interval = '1 hour'")
         with looks(host, list(NAMES)) as within:
             eventually(lambda: number(admin, LEFT) == 0, what="the sweep", seconds=60)
             eventually(lambda: are_rare(within(FOLLOWING)), what="a quiet process", seconds=60)

@@ -26,29 +26,29 @@ from oneroof.workers.handoff_intake import HandoffIntake
 @pytest.fixture
 def admin(installed_database: str) -> Iterator[Connection]:
     with connect(installed_database) as connection:
-        connection.execute("DELETE FROM governance_source")
+        connection.execute("DELETE FROM oneroof.governance_source")
         yield connection
 
 
 def test_an_older_version_never_overwrites_a_newer_one(admin: Connection, installed_database: str) -> None:
     """The sweep tries items again while the intake is at work; who read earlier and writes later changes nothing."""
     tailed = inventory.make(admin)
-    admin.execute("UPDATE governance_worker_policy SET backoff_first = '1 hour', backoff_most = '1 hour'")
+    admin.execute("UPDATE oneroof.governance_worker_policy SET backoff_first = '1 hour', backoff_most = '1 hour'")
     admin.execute("INSERT INTO src (id, at, code) SELECT n, now(), %s || n FROM generate_series(1, 2) AS n", (POISON,))
     inventory.sweep(admin, tailed)
     admin.execute("UPDATE src SET code = 'code ' || id, status = 'old'")
     inventory.intake(admin, tailed)
-    assert one(admin, "SELECT count(*) FROM governance_retry WHERE state = 'done'") == (2,), "applied again"
+    assert one(admin, "SELECT count(*) FROM oneroof.governance_retry WHERE state = 'done'") == (2,), "applied again"
     # The sweep will see what the intake has not seen yet.
     admin.execute("UPDATE src SET status = 'between', at = '2001-01-01'")
-    admin.execute("UPDATE governance_retry SET state = 'waiting', next_attempt_at = now()")
+    admin.execute("UPDATE oneroof.governance_retry SET state = 'waiting', next_attempt_at = now()")
     with connect(installed_database) as sweeper, connect(installed_database) as blocker:
         held = inventory.claim(sweeper, SWEEP)
         intake = HandoffIntake(admin, tailed, inventory.claim(admin, INTAKE))
         retries = Retries(SWEEP, tailed, "src", Width(most=10), anew=True)
         again = threading.Thread(target=lambda: retries.run_once(sweeper, held, due=True), daemon=True)
         with blocker.transaction():
-            blocker.execute("SELECT FROM governance_candidate_state WHERE source_key = '1' FOR UPDATE")
+            blocker.execute("SELECT FROM oneroof.governance_candidate_state WHERE source_key = '1' FOR UPDATE")
             again.start()
             waits = "SELECT count(*) FROM pg_locks WHERE pid = %s AND NOT granted"
             eventually(lambda: one(admin, waits, (sweeper.info.backend_pid,))[0], what="the sweep to wait", seconds=2)
@@ -57,7 +57,7 @@ def test_an_older_version_never_overwrites_a_newer_one(admin: Connection, instal
         again.join(timeout=30)
     inventory.run_out(admin)
     inventory.intake(admin, tailed)
-    assert one(admin, "SELECT count(*) FROM governance_retry WHERE state = 'waiting'") == (0,)
+    assert one(admin, "SELECT count(*) FROM oneroof.governance_retry WHERE state = 'waiting'") == (0,)
     assert inventory.wrong(admin) == []
 
 
@@ -67,7 +67,7 @@ def test_a_replay_of_the_intake_counts_nothing_twice(admin: Connection) -> None:
     inventory.sweep(admin, tailed)
     admin.execute("INSERT INTO src (id, at, code) SELECT n, now(), 'code ' || n FROM generate_series(1, 5) AS n")
     inventory.intake(admin, tailed)
-    state = "SELECT candidate_key, change_number FROM governance_candidate_state ORDER BY 1"
+    state = "SELECT candidate_key, change_number FROM oneroof.governance_candidate_state ORDER BY 1"
     before = admin.execute(state).fetchall()
     with admin.transaction():
         cursor.rewind(admin, worker=INTAKE, source="src")
@@ -83,7 +83,10 @@ def test_a_replay_of_the_sweep_adds_no_dead_letter(admin: Connection) -> None:
     inventory.sweep(admin, tailed)
     admin.execute("INSERT INTO src (id, at, code) VALUES (1, now(), %s)", (POISON,))
     inventory.intake(admin, tailed)
-    letters = "SELECT (SELECT count(*) FROM governance_retry), (SELECT count(*) FROM governance_finding WHERE is_open)"
+    letters = (
+        "SELECT (SELECT count(*) FROM oneroof.governance_retry), (SELECT count(*) FROM"
+        " oneroof.governance_finding WHERE is_open)"
+    )
     before = one(admin, letters)
     assert before[0] == 1
     with admin.transaction():

@@ -24,9 +24,9 @@ ROWS = """INSERT INTO src (id, at, code) SELECT n, timestamptz '2026-01-01' + n 
 @pytest.fixture
 def admin(installed_database: str) -> Iterator[Connection]:
     with connect(installed_database) as connection:
-        connection.execute("DELETE FROM governance_source")
+        connection.execute("DELETE FROM oneroof.governance_source")
         connection.execute(
-            "CREATE OR REPLACE FUNCTION public.gov_gate_is_open(p_gate text) RETURNS boolean LANGUAGE sql RETURN true"
+            "CREATE OR REPLACE FUNCTION oneroof.gov_gate_is_open(p_gate text) RETURNS boolean LANGUAGE sql RETURN true"
         )
         yield connection
 
@@ -80,7 +80,9 @@ def test_a_replay_of_a_sweep_in_ranges_reads_every_row_again(admin: Connection) 
     tailed = inventory.make(admin)
     admin.execute(ROWS)
     sweep_in_ranges(admin, tailed, shares=3)
-    admin.execute("UPDATE governance_candidate_state SET group_key = 'forged', facts_hash = 0 WHERE source_key = '7'")
+    admin.execute(
+        "UPDATE oneroof.governance_candidate_state SET group_key = 'forged', facts_hash = 0 WHERE source_key = '7'"
+    )
     with admin.transaction():
         cursor.rewind(admin, worker=SWEEP, source="src")
     sweep_in_ranges(admin, tailed, shares=3)
@@ -93,19 +95,19 @@ def test_until_idle_ends_when_every_range_is_swept(admin: Connection, installed_
     admin.execute(ROWS)
     run_until_idle(installed_database, shards=3)
     assert inventory.wrong(admin) == []
-    assert one(admin, "SELECT frontier IS NOT NULL FROM gov_worker_cursor WHERE source_name = 'src'") == (True,)
+    assert one(admin, "SELECT frontier IS NOT NULL FROM oneroof.gov_worker_cursor WHERE source_name = 'src'") == (True,)
 
 
 def test_what_failed_in_a_range_is_tried_again_after_the_sweep(admin: Connection, installed_database: str) -> None:
     """The ranges are gone from the plan once the whole is closed; their failed items are not."""
-    admin.execute("UPDATE governance_worker_policy SET backoff_first = '1 hour', backoff_most = '1 hour'")
+    admin.execute("UPDATE oneroof.governance_worker_policy SET backoff_first = '1 hour', backoff_most = '1 hour'")
     tailed = inventory.make(admin)
     admin.execute(ROWS)
     admin.execute("UPDATE src SET code = %s WHERE id = 10", (POISON,))
     sweep_in_ranges(admin, tailed, shares=3)
-    assert one(admin, "SELECT state, source_name FROM governance_retry") == ("waiting", "src#1/3")
+    assert one(admin, "SELECT state, source_name FROM oneroof.governance_retry") == ("waiting", "src#1/3")
     admin.execute("UPDATE src SET code = 'good' WHERE id = 10")
-    admin.execute("UPDATE governance_retry SET next_attempt_at = now()")
+    admin.execute("UPDATE oneroof.governance_retry SET next_attempt_at = now()")
     run_until_idle(installed_database, shards=3)
-    assert one(admin, "SELECT state FROM governance_retry") == ("done",)
+    assert one(admin, "SELECT state FROM oneroof.governance_retry") == ("done",)
     assert inventory.wrong(admin) == []

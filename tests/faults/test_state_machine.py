@@ -213,7 +213,7 @@ class TailMachine(RuleBasedStateMachine):
     @rule(name=some.sampled_from([SWEEP, INTAKE]))
     def try_again(self, name: str) -> None:
         """An hour later."""
-        self.admin.execute("UPDATE governance_retry SET next_attempt_at = now() WHERE state = 'waiting'")
+        self.admin.execute("UPDATE oneroof.governance_retry SET next_attempt_at = now() WHERE state = 'waiting'")
         worker = self.worker(name)
         assert isinstance(worker, BackfillSweep | HandoffIntake)
         retries = worker.retries if isinstance(worker, HandoffIntake) else worker._retries
@@ -231,7 +231,7 @@ class TailMachine(RuleBasedStateMachine):
     def nothing_goes_down(self) -> None:
         found = self.admin.execute(
             "SELECT worker_name, source_name, coalesce(last_watermark_ts, '-infinity')::text,"
-            " coalesce(frontier::text::bigint, 0), events_seen FROM gov_worker_cursor"
+            " coalesce(frontier::text::bigint, 0), events_seen FROM oneroof.gov_worker_cursor"
         ).fetchall()
         for worker, name, mark, frontier, seen in found:
             before = self.marks.get((worker, name), ("", 0, 0))
@@ -239,7 +239,8 @@ class TailMachine(RuleBasedStateMachine):
             self.marks[worker, name] = (mark, frontier, seen)
         (sane,) = one(
             self.admin,
-            "SELECT coalesce(bool_and(last_watermark_ts <= now() + interval '6 minutes'), true) FROM gov_worker_cursor",
+            "SELECT coalesce(bool_and(last_watermark_ts <= now() + interval '6 minutes'), true) FROM"
+            " oneroof.gov_worker_cursor",
         )
         assert sane
 
@@ -270,20 +271,22 @@ class TailMachine(RuleBasedStateMachine):
         self.workers.clear()
         for run in (inventory.sweep, inventory.intake):
             for _ in range(2):
-                self.admin.execute("UPDATE governance_retry SET next_attempt_at = now() WHERE state = 'waiting'")
+                self.admin.execute(
+                    "UPDATE oneroof.governance_retry SET next_attempt_at = now() WHERE state = 'waiting'"
+                )
                 inventory.run_out(self.admin)
                 run(self.admin, self.tailed)
 
     def agree(self) -> None:
         """What the database has accounted is what the model has committed."""
         candidates: dict[str, list[str]] = {}
-        for key, group in self.admin.execute("SELECT source_key, group_key FROM governance_candidate_state"):
+        for key, group in self.admin.execute("SELECT source_key, group_key FROM oneroof.governance_candidate_state"):
             candidates.setdefault(key, []).append(group)
         current = self.admin.execute("SELECT id, xmin::text::bigint FROM src").fetchall()
         assert {key for key, _ in current} == set(self.rows)
         for key, xid in current:
             items = self.admin.execute(
-                "SELECT state FROM governance_retry WHERE source_key = %s AND row_xid = %s", (str(key), xid)
+                "SELECT state FROM oneroof.governance_retry WHERE source_key = %s AND row_xid = %s", (str(key), xid)
             ).fetchall()
             if self.rows[key].is_poison:
                 assert {state for (state,) in items} <= {"waiting", "dead"}, (key, items)
@@ -292,7 +295,7 @@ class TailMachine(RuleBasedStateMachine):
                 assert candidates.get(str(key)) == [f"src/{self.rows[key].status}"], (key, self.rows[key])
         for accounted, groups in candidates.items():
             assert set(groups) <= {f"src/{status}" for status in self.ever.get(int(accounted), ())}, accounted
-        for (key,) in self.admin.execute("SELECT DISTINCT source_key::int FROM governance_retry"):
+        for (key,) in self.admin.execute("SELECT DISTINCT source_key::int FROM oneroof.governance_retry"):
             assert key in self.ever
         # Each version that is there has been counted once; one that was replaced before anybody came by, perhaps not.
         seen = inventory.seen(self.admin, SWEEP) + inventory.seen(self.admin, INTAKE)
@@ -301,7 +304,10 @@ class TailMachine(RuleBasedStateMachine):
 
     def replay(self) -> None:
         """All of it once more: no candidate more, none changed; and none touched."""
-        state = "SELECT candidate_key, group_key, change_number, updated_at FROM governance_candidate_state ORDER BY 1"
+        state = (
+            "SELECT candidate_key, group_key, change_number, updated_at FROM oneroof.governance_candidate_state"
+            " ORDER BY 1"
+        )
         before = self.admin.execute(state).fetchall()
         with self.admin.transaction():
             cursor.rewind(self.admin, worker=SWEEP, source="src")
@@ -365,7 +371,7 @@ class TailMachine(RuleBasedStateMachine):
 @pytest.fixture
 def ground(bed: Bed) -> Iterator[Ground]:
     with bed.database(bed.installed()) as name, connect(bed.dsn(name)) as admin:
-        admin.execute("DELETE FROM governance_source")
+        admin.execute("DELETE FROM oneroof.governance_source")
         with_index = inventory.make(admin)
         admin.execute("DROP INDEX src_at_id")
         yield Ground(bed.dsn(name), admin, {True: with_index, False: source.find(admin, "src")})

@@ -59,7 +59,7 @@ def test_a_long_turn_does_not_cost_others_their_leases(monkeypatch: pytest.Monke
     turn, turns, until, ages = HandoffIntake.run_once, 0, float("inf"), list[float]()
 
     with server() as host, connect(host.dsn()) as admin:
-        admin.execute("UPDATE governance_worker_policy SET lease_ttl = make_interval(secs => %s)", [TTL])
+        admin.execute("UPDATE oneroof.governance_worker_policy SET lease_ttl = make_interval(secs => %s)", [TTL])
 
         def busy(intake: HandoffIntake) -> Step:
             nonlocal turns, until
@@ -125,7 +125,9 @@ def test_followers_open_no_connection_while_the_intake_has_all_to_do(monkeypatch
         assert all(name in ("MainThread", "lane 0") or name.startswith("aside") for each in met for name in each), met
         assert {"lane 1", "lane 2", "lane 3"} <= set(dialled)
         began = monotonic()
-        for executor in [row[0] for row in admin.execute("SELECT executor_name FROM governance_lease").fetchall()]:
+        for executor in [
+            row[0] for row in admin.execute("SELECT executor_name FROM oneroof.governance_lease").fetchall()
+        ]:
             if executor.startswith(handoff_intake.NAME):
                 lease.claim(admin, executor, instance="another")
         run(host, JUDGES)
@@ -136,12 +138,14 @@ def test_a_sweep_is_not_kept_from_its_work_by_those_who_judge_what_it_leaves() -
     """They have a turn a second while it is under way, however many batches that is, and come to their end after it."""
     with server() as host, connect(host.dsn()) as admin:
         admin.execute(
-            "UPDATE governance_worker_policy SET batch_size = 10 WHERE worker_name = %s", [backfill_sweep.NAME]
+            "UPDATE oneroof.governance_worker_policy SET batch_size = 10 WHERE worker_name = %s", [backfill_sweep.NAME]
         )
         began = monotonic()
         told = run(host, [backfill_sweep.NAME, *JUDGES])
         seconds = monotonic() - began
-        (dirty,) = admin.execute("SELECT count(*) FROM governance_candidate_state WHERE dirty").fetchone() or (None,)
+        (dirty,) = admin.execute("SELECT count(*) FROM oneroof.governance_candidate_state WHERE dirty").fetchone() or (
+            None,
+        )
     names = [each.executor for each in told]
     swept = [n for n, each in enumerate(told) if each.executor.startswith(backfill_sweep.NAME) and each.step]
     judged = sum(name == f"{input_gate.NAME}:birth_registry" for name in names[: swept[-1]])

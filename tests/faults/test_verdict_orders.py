@@ -173,7 +173,7 @@ def test_the_end_is_as_if_judged_from_scratch(world: World) -> None:
     world.finish()
     judging.check(world.admin)
     missing = (
-        "SELECT count(*) FROM birth_registry AS b WHERE NOT EXISTS (SELECT FROM governance_candidate_state AS c"
+        "SELECT count(*) FROM birth_registry AS b WHERE NOT EXISTS (SELECT FROM oneroof.governance_candidate_state AS c"
         " WHERE c.candidate_key = coalesce(b.canonical_address, b.collection_name || ':' || b.entity_code))"
     )
     assert one(world.admin, missing) == (0,)

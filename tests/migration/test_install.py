@@ -203,7 +203,7 @@ def test_uninstalling_one_database_leaves_the_people_of_another_alone(lone_bed: 
 def test_an_edited_migration_is_an_error(installed_database: str) -> None:
     """The ledger keeps each file's hash; a file that changed after it was applied stops everything."""
     with connect(installed_database) as connection:
-        connection.execute("UPDATE governance_migration SET sha256 = 'other' WHERE number = 1")
+        connection.execute("UPDATE oneroof.governance_migration SET sha256 = 'other' WHERE number = 1")
         with pytest.raises(Wrong, match="0001_foundation was edited"):
             migrate.require_current(connection)
 
@@ -211,7 +211,9 @@ def test_an_edited_migration_is_an_error(installed_database: str) -> None:
 def test_a_newer_database_is_refused(installed_database: str) -> None:
     """A schema with migrations that this package does not know asks for a newer package."""
     with connect(installed_database) as connection:
-        connection.execute("INSERT INTO governance_migration (number, name, sha256) VALUES (9999, 'future', 'x')")
+        connection.execute(
+            "INSERT INTO oneroof.governance_migration (number, name, sha256) VALUES (9999, 'future', 'x')"
+        )
         with pytest.raises(Unavailable, match="9999_future"):
             migrate.require_current(connection)
 
@@ -219,9 +221,9 @@ def test_a_newer_database_is_refused(installed_database: str) -> None:
 def test_an_outdated_schema_is_refused_and_upgraded(installed_database: str) -> None:
     """Other functions than this package ships: commands refuse, upgrade mends, a stray function of ours goes."""
     with connect(installed_database) as connection:
-        connection.execute("UPDATE governance_schema SET content_sha256 = 'older', version = '0.0.1'")
-        connection.execute("CREATE FUNCTION public.gov_stray() RETURNS int LANGUAGE sql AS 'SELECT 1'")
-        connection.execute("ALTER FUNCTION public.gov_stray() OWNER TO oneroof_owner")
+        connection.execute("UPDATE oneroof.governance_schema SET content_sha256 = 'older', version = '0.0.1'")
+        connection.execute("CREATE FUNCTION oneroof.gov_stray() RETURNS int LANGUAGE sql AS 'SELECT 1'")
+        connection.execute("ALTER FUNCTION oneroof.gov_stray() OWNER TO oneroof_owner")
         with pytest.raises(Unavailable, match=r"0\.0\.1") as refused:
             migrate.require_current(connection)
         assert refused.value.hint == "oneroof upgrade"
@@ -249,7 +251,7 @@ def test_a_missing_table_is_named_with_what_the_seeds_expect(estate_database: st
         ) as refused:
             migrate.install(connection, settings=SETTINGS)
         assert "dot_config.value is character varying, expected text" in str(refused.value)
-        assert connection.execute("SELECT to_regclass('governance_migration')").fetchone() == (None,)
+        assert connection.execute("SELECT to_regclass('oneroof.governance_migration')").fetchone() == (None,)
 
 
 def test_every_function_body_is_valid(installed_database: str) -> None:

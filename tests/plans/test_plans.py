@@ -39,7 +39,7 @@ FILL = f"""
   SELECT n, 'plans', 'code ' || n,
          CASE WHEN n % {BIRTHS // UNDATED_BIRTHS} > 0 THEN timestamptz '2026-01-01' + n * interval '1 second' END
   FROM generate_series(1, {BIRTHS}) AS n;
-  INSERT INTO governance_retry
+  INSERT INTO oneroof.governance_retry
     (worker_name, source_name, source_key, key_mark, row_xid, state, next_attempt_at, sqlstate, last_error)
   SELECT '{handoff_intake.NAME}', 'birth_registry', n::text, n::text, n,
          CASE n % 500 WHEN 0 THEN 'waiting' WHEN 1 THEN 'dead' ELSE 'done' END,
@@ -100,7 +100,7 @@ def connection(bed: Bed) -> Iterator[Connection]:
     with bed.database(bed.installed()) as name, connect(bed.dsn(name), prepare_threshold=None) as made:
         made.execute("TRUNCATE birth_registry")
         made.execute(sql.SQL(FILL))
-        made.execute("VACUUM ANALYZE birth_registry, governance_retry")
+        made.execute("VACUUM ANALYZE birth_registry, oneroof.governance_retry")
         yield made
 
 
@@ -272,7 +272,7 @@ def test_the_fast_lane_reads_a_batch_of_many(connection: Connection, births: Sou
 
 def test_the_fast_lane_is_bounded_while_an_old_transaction_is_open(connection: Connection) -> None:
     """It begins where the oldest transaction did, but no further back than the overlap: the rest is the frontier's."""
-    ask = "SELECT public.gov_oldest_transaction(%(overlap)s::interval)::timestamp::text"
+    ask = "SELECT oneroof.gov_oldest_transaction(%(overlap)s::interval)::timestamp::text"
     late = "SELECT extract(epoch FROM clock_timestamp() - %s::text::timestamp AT TIME ZONE 'UTC')::float8"
     with connect(connection.info.dsn) as host, host.transaction():
         (began,) = one(host, "SELECT now()")
@@ -338,7 +338,7 @@ def test_what_is_forgotten_is_found_by_the_index_although_the_plan_was_made_when
     connection: Connection,
 ) -> None:
     """A plan is kept for as long as a session lives: one that was made for an empty table must do for a large one."""
-    connection.execute("TRUNCATE governance_open_row, governance_open_span")
+    connection.execute("TRUNCATE oneroof.governance_open_row, oneroof.governance_open_span")
     statement = queries("cursor")["prune"]
     with transaction(connection, doing="explaining", settings=COMPARING):
         rows = connection.execute(
@@ -357,16 +357,18 @@ def test_the_rules_are_asked_once_of_all_although_the_planner_expects_nothing(
     """A deep proof judges sets of facts again: all in one call, and not all of them for each."""
     with connection.transaction(force_rollback=True):
         connection.execute(
-            "INSERT INTO governance_candidate_state (candidate_key, ruleset_version, group_key, source_name, source_key"
+            "INSERT INTO oneroof.governance_candidate_state (candidate_key, ruleset_version, group_key,"
+            " source_name, source_key"
             ", source_version, facts_hash) SELECT 'k' || n, 'none', 'g', 'birth_registry', n::text, '3', n"
             " FROM generate_series(1, 50) AS n"
         )
         connection.execute(
-            "INSERT INTO governance_fact_set (source_name, facts_hash, group_key, class, grain, row_facts, is_dirty)"
+            "INSERT INTO oneroof.governance_fact_set (source_name, facts_hash, group_key, class, grain, row_facts,"
+            " is_dirty)"
             " SELECT 'birth_registry', n, 'g', 'c', 'governed', '{}', false FROM generate_series(1, 50) AS n"
         )
         connection.execute(
-            "INSERT INTO governance_object (candidate_key, facts, is_dirty)"
+            "INSERT INTO oneroof.governance_object (candidate_key, facts, is_dirty)"
             " SELECT 'k' || n, '{}', false FROM generate_series(1, 50) AS n"
         )
         statement = sql.SQL(queries("proof")[what])

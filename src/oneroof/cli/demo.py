@@ -33,7 +33,7 @@ from oneroof.witness import Kept
 CHANGES, SECONDS = 300.0, 4.0
 GATES = ("governance.workers_enabled", "governance.emit_enabled")
 SIGNALS = "governance.handoff.*"
-TOLD = """SELECT s.event_type, count(*) FROM public.v_signal AS s
+TOLD = """SELECT s.event_type, count(*) FROM oneroof.v_signal AS s
           WHERE s.event_stream = 'governance.handoff' GROUP BY 1 ORDER BY 2 DESC, 1"""
 
 

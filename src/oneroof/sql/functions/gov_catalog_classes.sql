@@ -1,7 +1,7 @@
 -- The classes of the host's catalog, and whether the registry that has their objects is missing (doc 31 §2). A function, since a view
 -- would keep the host from altering its tables. The relations of a host, of which there may be many thousands, are listed once and
 -- looked up by hashing.
-CREATE OR REPLACE FUNCTION public.gov_catalog_classes() RETURNS TABLE (class text, is_missing boolean)
+CREATE OR REPLACE FUNCTION oneroof.gov_catalog_classes() RETURNS TABLE (class text, is_missing boolean)
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET enable_nestloop = off
@@ -15,6 +15,6 @@ AS $$
     SELECT r.name FROM relation AS r WHERE r.schema = 'public'
   )
   SELECT m.entity_type::text COLLATE "default", bool_and(k.name IS NULL)
-  FROM public.meta_catalog AS m LEFT JOIN known AS k ON k.name = m.registry_collection::text COLLATE "default"
+  FROM host.meta_catalog AS m LEFT JOIN known AS k ON k.name = m.registry_collection::text COLLATE "default"
   WHERE m.entity_type IS NOT NULL GROUP BY 1
 $$;

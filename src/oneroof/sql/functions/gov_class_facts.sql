@@ -1,14 +1,14 @@
 -- What is known now of every class that some fact set has: its coverage decision, whether it is in the catalog and its registry
 -- is there, who answers for it, what excuses it, and whether its source is trusted. A function, since a view would keep the host from altering its tables.
-CREATE OR REPLACE FUNCTION public.gov_class_facts() RETURNS TABLE (source_name text, class text, facts jsonb)
+CREATE OR REPLACE FUNCTION oneroof.gov_class_facts() RETURNS TABLE (source_name text, class text, facts jsonb)
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET jit = off
 AS $$
   WITH wanted AS MATERIALIZED (
-    SELECT DISTINCT f.source_name, f.class FROM public.governance_fact_set AS f
+    SELECT DISTINCT f.source_name, f.class FROM oneroof.governance_fact_set AS f
   ), active AS MATERIALIZED (
-    SELECT o.level, o.subject, o.responsibility FROM public.v_active_ownership AS o WHERE o.level <> 'object'
+    SELECT o.level, o.subject, o.responsibility FROM oneroof.v_active_ownership AS o WHERE o.level <> 'object'
   ), near AS (
     SELECT w.source_name, w.class, a.responsibility, CASE a.level WHEN 'collection' THEN 1 ELSE 2 END AS distance
     FROM wanted AS w JOIN active AS a ON a.level IN ('collection', 'class') AND a.subject = w.class
@@ -21,26 +21,26 @@ AS $$
           FROM near GROUP BY source_name, class, responsibility, distance ORDER BY source_name, class, responsibility, distance) AS n
     GROUP BY n.source_name, n.class
   ), someone AS MATERIALIZED (
-    SELECT EXISTS (SELECT FROM public.v_active_ownership) AS is_known
+    SELECT EXISTS (SELECT FROM oneroof.v_active_ownership) AS is_known
   ), birth AS MATERIALIZED (
-    SELECT EXISTS (SELECT FROM public.governance_source AS b WHERE b.births) AS is_known
+    SELECT EXISTS (SELECT FROM oneroof.governance_source AS b WHERE b.births) AS is_known
   ), stranger AS MATERIALIZED (
     SELECT o.level, o.subject, count(*) AS many
-    FROM public.governance_object_ownership AS o
-    WHERE o.level <> 'object' AND o.valid_from <= (SELECT public.gov_now()) AND (o.valid_to IS NULL OR o.valid_to > (SELECT public.gov_now()))
-      AND NOT EXISTS (SELECT FROM public.governance_person AS p WHERE p.person_code = o.owner_ref AND p.removed_at IS NULL)
-      AND NOT EXISTS (SELECT FROM public.governance_office AS f WHERE f.office_code = o.owner_ref)
+    FROM oneroof.governance_object_ownership AS o
+    WHERE o.level <> 'object' AND o.valid_from <= (SELECT oneroof.gov_now()) AND (o.valid_to IS NULL OR o.valid_to > (SELECT oneroof.gov_now()))
+      AND NOT EXISTS (SELECT FROM oneroof.governance_person AS p WHERE p.person_code = o.owner_ref AND p.removed_at IS NULL)
+      AND NOT EXISTS (SELECT FROM oneroof.governance_office AS f WHERE f.office_code = o.owner_ref)
     GROUP BY o.level, o.subject
   ), collection AS MATERIALIZED (
     SELECT DISTINCT ON (c.collection_name::text COLLATE "default") c.collection_name::text COLLATE "default" AS class,
            jsonb_build_object('registered', true, 'coverage_status', c.coverage_status::text, 'coverage_scope_status', c.coverage_scope_status::text,
                               'coverage_exemption_reason', c.coverage_exemption_reason::text,
                               'coverage_review_owner', c.coverage_review_owner::text) AS facts
-    FROM public.collection_registry AS c WHERE c.collection_name IS NOT NULL ORDER BY c.collection_name::text COLLATE "default", c.id
+    FROM host.collection_registry AS c WHERE c.collection_name IS NOT NULL ORDER BY c.collection_name::text COLLATE "default", c.id
   ), catalog AS MATERIALIZED (
-    SELECT k.class, k.is_missing FROM public.gov_catalog_classes() AS k
+    SELECT k.class, k.is_missing FROM oneroof.gov_catalog_classes() AS k
   ), excuse AS MATERIALIZED (
-    SELECT e.level, e.subject, e.state FROM public.v_exception_effective AS e WHERE e.level <> 'object' AND e.state <> 'revoked'
+    SELECT e.level, e.subject, e.state FROM oneroof.v_exception_effective AS e WHERE e.level <> 'object' AND e.state <> 'revoked'
   )
   SELECT w.source_name, w.class, jsonb_build_object(
     'collection', coalesce(c.facts, jsonb_build_object('registered', false, 'coverage_status', NULL, 'coverage_scope_status', NULL,
@@ -52,7 +52,7 @@ AS $$
     -- A birth has the candidate of its object, whoever had it before: what is another source's is not born.
     'state', jsonb_build_object('trusted', t.trusted_at IS NOT NULL, 'born', coalesce(t.births, true) OR NOT birth.is_known))
   FROM wanted AS w CROSS JOIN someone CROSS JOIN birth
-  LEFT JOIN public.governance_source AS t ON t.source_name = w.source_name
+  LEFT JOIN oneroof.governance_source AS t ON t.source_name = w.source_name
   LEFT JOIN collection AS c ON c.class = w.class
   LEFT JOIN catalog AS k ON k.class = w.class
   LEFT JOIN owner AS o ON o.source_name = w.source_name AND o.class = w.class

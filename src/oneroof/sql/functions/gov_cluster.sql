@@ -1,5 +1,5 @@
 -- Which cluster this is. Roles belong to one, so whoever was linked in another is nobody here.
-CREATE OR REPLACE FUNCTION public.gov_cluster() RETURNS bigint
+CREATE OR REPLACE FUNCTION oneroof.gov_cluster() RETURNS bigint
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp
 AS $$

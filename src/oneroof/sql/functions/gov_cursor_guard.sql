@@ -1,5 +1,5 @@
 -- The watermark and the frontier of a cursor never go down (doc 39 §39.8); only the replay command says otherwise, aloud.
-CREATE OR REPLACE FUNCTION public.gov_cursor_guard() RETURNS trigger
+CREATE OR REPLACE FUNCTION oneroof.gov_cursor_guard() RETURNS trigger
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -15,7 +15,7 @@ BEGIN
     RAISE EXCEPTION 'the cursor of % in % would go backwards', OLD.worker_name, OLD.source_name
       USING ERRCODE = 'GV410', HINT = 'only a replay goes back';
   END IF;
-  NEW.updated_at := public.gov_now();
+  NEW.updated_at := oneroof.gov_now();
   RETURN NEW;
 END
 $$;

@@ -3,7 +3,7 @@
 -- and correlation_id. An event of an active type is emitted; one of any other type is held in event_pending; both once, whoever
 -- repeats it. A payload that is more than addresses, refs and counts is refused and becomes a finding, which names the type and the key; so is
 -- what cannot be read, and the rest of the batch goes its way.
-CREATE OR REPLACE FUNCTION public.gov_emit(p_events jsonb) RETURNS TABLE (emitted bigint, held bigint, refused bigint, known bigint)
+CREATE OR REPLACE FUNCTION oneroof.gov_emit(p_events jsonb) RETURNS TABLE (emitted bigint, held bigint, refused bigint, known bigint)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET timezone = 'UTC'
@@ -14,7 +14,7 @@ SET jit = off
 SET work_mem = '32MB'
 AS $$
 DECLARE
-  at CONSTANT timestamptz := public.gov_now();
+  at CONSTANT timestamptz := oneroof.gov_now();
   parts CONSTANT text[] := '{event_type,source,source_key,change_number,subject_table,subject_ref,payload,payload_classification,canonical_address,occurred_at,severity,correlation_id}';
   v_types text[];
   v_sources text[];
@@ -29,7 +29,7 @@ DECLARE
   v_correlations text[];
   v_faults jsonb;
   is_doubtful boolean := false;
-  most CONSTANT record := public.gov_signal_limits();
+  most CONSTANT record := oneroof.gov_signal_limits();
 BEGIN
   IF jsonb_typeof(p_events) IS DISTINCT FROM 'array' THEN
     RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value', MESSAGE = 'events are an array of objects';
@@ -37,15 +37,15 @@ BEGIN
   LOOP
     BEGIN
       WITH types AS MATERIALIZED (
-        SELECT t.event_type, t.subject_table, t.payload_keys FROM public.governance_event_type AS t
+        SELECT t.event_type, t.subject_table, t.payload_keys FROM oneroof.governance_event_type AS t
       ), anything AS MATERIALIZED (
         -- Of a type that is in no vocabulary nothing is known: it may have any key that some type may have, and is never emitted.
         SELECT array_agg(DISTINCT k) AS keys FROM types AS t CROSS JOIN LATERAL unnest(t.payload_keys) AS k
       ), given AS MATERIALIZED (
         SELECT e.place, e.event, x.event_type, x.source, x.source_key, x.subject_ref, x.severity, x.correlation_id, x.change_number AS number_text,
-               CASE WHEN is_doubtful THEN public.gov_number(x.change_number) ELSE x.change_number::bigint END AS change_number,
+               CASE WHEN is_doubtful THEN oneroof.gov_number(x.change_number) ELSE x.change_number::bigint END AS change_number,
                x.occurred_at AS moment_text,
-               CASE WHEN is_doubtful THEN public.gov_moment(x.occurred_at) ELSE x.occurred_at::timestamptz END AS moment,
+               CASE WHEN is_doubtful THEN oneroof.gov_moment(x.occurred_at) ELSE x.occurred_at::timestamptz END AS moment,
                coalesce(x.subject_table, t.subject_table) AS subject_table, coalesce(x.payload, '{}') AS payload,
                coalesce(x.payload_classification, 'safe_metadata') AS classification, x.canonical_address AS address_text, coalesce(x.canonical_address,
                  CASE WHEN x.payload ->> 'collection_name' IS NULL THEN coalesce(x.subject_table, t.subject_table) || ':' || x.subject_ref
@@ -120,10 +120,10 @@ BEGIN
   END LOOP;
 
   SELECT c.emitted, c.held, c.known INTO emitted, held, known
-  FROM public.gov_emit_checked(v_types, v_sources, v_keys, v_numbers, v_tables, v_refs, v_addresses, v_payloads, v_occurred, v_severities,
+  FROM oneroof.gov_emit_checked(v_types, v_sources, v_keys, v_numbers, v_tables, v_refs, v_addresses, v_payloads, v_occurred, v_severities,
                                v_correlations) AS c;
   IF v_faults IS NOT NULL THEN
-    PERFORM public.gov_faults_raise(v_faults);
+    PERFORM oneroof.gov_faults_raise(v_faults);
   END IF;
   RETURN NEXT;
 END

@@ -1,6 +1,6 @@
 -- What of a row of event_outbox must stay as gov_emit wrote it, beside its type and our marks. Each part has its length before it,
 -- or says that there is none, so that no two rows read the same. The payload is given as jsonb writes it.
-CREATE OR REPLACE FUNCTION public.gov_event_digest(p_table text, p_ref text, p_address text, p_payload text, p_occurred timestamptz)
+CREATE OR REPLACE FUNCTION oneroof.gov_event_digest(p_table text, p_ref text, p_address text, p_payload text, p_occurred timestamptz)
 RETURNS bytea
 LANGUAGE sql STABLE PARALLEL SAFE
 RETURN sha256(convert_to(

@@ -1,17 +1,17 @@
 -- Which of these types may be emitted at this moment, and until our transaction ends: whoever takes a type or the gate away waits
 -- for us (doc 41 §41.11: register before emit). The lock of a row lets those who share it pass by who waits for it alone; so there is
 -- another before it, at which everybody queues.
-CREATE OR REPLACE FUNCTION public.gov_events_active(p_types text[]) RETURNS text[]
+CREATE OR REPLACE FUNCTION oneroof.gov_events_active(p_types text[]) RETURNS text[]
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
   PERFORM pg_advisory_xact_lock_shared(hashtextextended('oneroof.events.emit', 0));
-  PERFORM FROM public.event_type_registry AS r
+  PERFORM FROM host.event_type_registry AS r
   WHERE r.event_domain = 'governance' AND r.event_type = ANY (p_types) ORDER BY r.event_type FOR SHARE;
-  IF NOT public.gov_gate_is_open('governance.emit_enabled'::text) THEN
+  IF NOT oneroof.gov_gate_is_open('governance.emit_enabled'::text) THEN
     RETURN '{}'::text[];
   END IF;
-  RETURN ARRAY(SELECT t.event_type FROM public.v_event_type AS t WHERE t.event_type = ANY (p_types) AND t.is_active);
+  RETURN ARRAY(SELECT t.event_type FROM oneroof.v_event_type AS t WHERE t.event_type = ANY (p_types) AND t.is_active);
 END
 $$;

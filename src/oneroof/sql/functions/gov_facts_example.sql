@@ -1,6 +1,6 @@
 -- The facts of an ordinary covered object: every field that a predicate may name. A new rule is tried on it, and a case of
 -- `rules test` leaves out what is as here.
-CREATE OR REPLACE FUNCTION public.gov_facts_example() RETURNS jsonb
+CREATE OR REPLACE FUNCTION oneroof.gov_facts_example() RETURNS jsonb
 LANGUAGE sql IMMUTABLE
 SET search_path = pg_catalog, pg_temp
 AS $$

@@ -1,6 +1,6 @@
 -- The whole facts of an object: its row's, its class's, the usual state, and what is known of it alone, which comes before. Where
 -- it has owners of its own for some responsibilities, there is a conflict if two are left for any.
-CREATE OR REPLACE FUNCTION public.gov_facts_of(p_source text, p_class text, p_grain text, p_row jsonb, p_class_facts jsonb, p_own jsonb)
+CREATE OR REPLACE FUNCTION oneroof.gov_facts_of(p_source text, p_class text, p_grain text, p_row jsonb, p_class_facts jsonb, p_own jsonb)
 RETURNS jsonb
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp

@@ -1,22 +1,22 @@
 -- A finding that is a state, open while it is so: it is raised when it begins, and when what it says is another; whoever looks again
 -- and finds it as it was has seen it, and nothing has happened. Answers whether it was opened.
-CREATE OR REPLACE FUNCTION public.gov_finding_keep(p_type text, p_subject text, p_title text, p_details jsonb) RETURNS boolean
+CREATE OR REPLACE FUNCTION oneroof.gov_finding_keep(p_type text, p_subject text, p_title text, p_details jsonb) RETURNS boolean
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-  at CONSTANT timestamptz := public.gov_now();
+  at CONSTANT timestamptz := oneroof.gov_now();
   key CONSTANT text := p_type || ':' || p_subject;
 BEGIN
-  IF NOT EXISTS (SELECT FROM public.v_finding AS f
+  IF NOT EXISTS (SELECT FROM oneroof.v_finding AS f
                  WHERE f.coalesce_key = key AND f.is_open AND f.details = coalesce(p_details, '{}'::jsonb)) THEN
-    RETURN public.gov_finding_raise(p_type, p_subject, p_title, p_details);
+    RETURN oneroof.gov_finding_raise(p_type, p_subject, p_title, p_details);
   END IF;
   -- Whoever watches every few seconds must not write every few seconds.
-  UPDATE public.governance_finding AS f SET last_seen_at = at WHERE f.coalesce_key = key AND f.last_seen_at <= at - interval '30 seconds';
+  UPDATE oneroof.governance_finding AS f SET last_seen_at = at WHERE f.coalesce_key = key AND f.last_seen_at <= at - interval '30 seconds';
   IF FOUND THEN
-    UPDATE public.system_issues AS i SET last_seen_at = at
-    WHERE i.id = (SELECT f.issue_id FROM public.governance_finding AS f WHERE f.coalesce_key = key);
+    UPDATE host.system_issues AS i SET last_seen_at = at
+    WHERE i.id = (SELECT f.issue_id FROM oneroof.governance_finding AS f WHERE f.coalesce_key = key);
   END IF;
   RETURN false;
 END

@@ -1,6 +1,6 @@
 -- Open a gate on an approval just given. The opening is bound to this very version of the dot_config row: whoever
 -- rewrites that row by hand, with whatever value, breaks the bond and the gate is closed.
-CREATE OR REPLACE FUNCTION public.gov_gate_open(p_request bigint, p_gate text) RETURNS void
+CREATE OR REPLACE FUNCTION oneroof.gov_gate_open(p_request bigint, p_gate text) RETURNS void
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -12,22 +12,22 @@ BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended('oneroof.events.emit', 0));
   END IF;
   -- The key's uniqueness in dot_config is the host's affair; ours is that one opening stands, one at a time.
-  PERFORM 1 FROM public.governance_gate WHERE gate_key = p_gate FOR UPDATE;
-  UPDATE public.dot_config SET value = 'true', updated_at = public.gov_now() WHERE key = p_gate;
+  PERFORM 1 FROM oneroof.governance_gate WHERE gate_key = p_gate FOR UPDATE;
+  UPDATE host.dot_config SET value = 'true', updated_at = oneroof.gov_now() WHERE key = p_gate;
   GET DIAGNOSTICS written = ROW_COUNT;
   IF written = 0 THEN
-    INSERT INTO public.dot_config (key, value, updated_at) VALUES (p_gate, 'true', public.gov_now());
+    INSERT INTO host.dot_config (key, value, updated_at) VALUES (p_gate, 'true', oneroof.gov_now());
   ELSIF written > 1 THEN
-    PERFORM public.gov_refuse(format('dot_config has %s rows with the key %s', written, p_gate)::text, NULL::text);
+    PERFORM oneroof.gov_refuse(format('dot_config has %s rows with the key %s', written, p_gate)::text, NULL::text);
   END IF;
-  UPDATE public.governance_gate_opening SET closed_at = public.gov_now(), close_reason = 'opened anew'
+  UPDATE oneroof.governance_gate_opening SET closed_at = oneroof.gov_now(), close_reason = 'opened anew'
   WHERE gate_key = p_gate AND closed_at IS NULL;
-  INSERT INTO public.governance_gate_opening (request_id, gate_key, config_version, opened_at)
-  SELECT p_request, p_gate, c.xmin, public.gov_now() FROM public.dot_config AS c WHERE c.key = p_gate;
-  IF NOT public.gov_gate_is_open(p_gate) THEN
-    PERFORM public.gov_refuse(format('something on this host changes dot_config as it is written: %s stays closed', p_gate)::text,
+  INSERT INTO oneroof.governance_gate_opening (request_id, gate_key, config_version, opened_at)
+  SELECT p_request, p_gate, c.xmin, oneroof.gov_now() FROM host.dot_config AS c WHERE c.key = p_gate;
+  IF NOT oneroof.gov_gate_is_open(p_gate) THEN
+    PERFORM oneroof.gov_refuse(format('something on this host changes dot_config as it is written: %s stays closed', p_gate)::text,
                               'look at the triggers of dot_config'::text);
   END IF;
-  PERFORM public.gov_audit('gate'::text, p_gate, 'open'::text);
+  PERFORM oneroof.gov_audit('gate'::text, p_gate, 'open'::text);
 END
 $$;

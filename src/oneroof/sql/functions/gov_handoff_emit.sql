@@ -1,7 +1,7 @@
 -- The handoff of one source as signals governance.handoff.<kind> (doc 41 §41.5), given as arrays with a place in each for every object: a
 -- signal is made here, of addresses, refs and counts and of nothing else, so that only what is missing or too long is left to refuse.
 -- Who did it and in which system travels with it (doc 32 §7), and how many changes it stands for where they were coalesced.
-CREATE OR REPLACE FUNCTION public.gov_handoff_emit(
+CREATE OR REPLACE FUNCTION oneroof.gov_handoff_emit(
   p_source text, p_table text, p_kinds text[], p_keys text[], p_numbers bigint[], p_refs text[], p_addresses text[], p_classes text[],
   p_groups text[], p_systems text[], p_actors text[], p_occurred timestamptz[], p_changes bigint[]
 ) RETURNS TABLE (emitted bigint, held bigint, refused bigint, known bigint)
@@ -14,9 +14,9 @@ SET jit = off
 SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
-  at CONSTANT timestamptz := public.gov_now();
+  at CONSTANT timestamptz := oneroof.gov_now();
   given CONSTANT integer := coalesce(greatest(cardinality(p_kinds), cardinality(p_keys), cardinality(p_numbers), cardinality(p_refs)), 0);
-  most CONSTANT record := public.gov_signal_limits();
+  most CONSTANT record := oneroof.gov_signal_limits();
   -- Where nothing has to be escaped, nothing is: looked for once in all there is.
   plain CONSTANT boolean := concat(p_source, array_to_string(p_classes, ''), array_to_string(p_groups, ''),
                                    array_to_string(p_systems, ''), array_to_string(p_actors, '')) !~ '["\\[:cntrl:]]';
@@ -42,9 +42,9 @@ BEGIN
   v_payloads := ARRAY(
     SELECT CASE
       WHEN plain THEN
-        public.gov_handoff_payload(p_source, p_changes[n], p_actors[n], v_groups[n], p_kinds[n], p_classes[n], p_occurred[n], p_numbers[n], p_systems[n])
+        oneroof.gov_handoff_payload(p_source, p_changes[n], p_actors[n], v_groups[n], p_kinds[n], p_classes[n], p_occurred[n], p_numbers[n], p_systems[n])
       ELSE
-        public.gov_handoff_payload(left(substr(to_json(p_source)::text, 2), -1), p_changes[n], left(substr(to_json(p_actors[n])::text, 2), -1),
+        oneroof.gov_handoff_payload(left(substr(to_json(p_source)::text, 2), -1), p_changes[n], left(substr(to_json(p_actors[n])::text, 2), -1),
           left(substr(to_json(v_groups[n])::text, 2), -1), p_kinds[n], left(substr(to_json(p_classes[n])::text, 2), -1), p_occurred[n],
           p_numbers[n], left(substr(to_json(p_systems[n])::text, 2), -1))
       END
@@ -55,9 +55,9 @@ BEGIN
                 WHEN p_source IS NULL OR length(p_source) > most.of_value THEN format('source: missing, or longer than %s characters', most.of_value)
                 WHEN p_table IS NULL OR length(p_table) > most.of_table THEN 'subject: missing, or longer than an address'
                 WHEN t.subject_table <> p_table THEN 'subject_table: not the table that such events are about'
-                WHEN NOT public.gov_handoff_keys() <@ t.payload_keys THEN 'payload: not the keys of such events' END AS fault
+                WHEN NOT oneroof.gov_handoff_keys() <@ t.payload_keys THEN 'payload: not the keys of such events' END AS fault
     FROM (SELECT DISTINCT e FROM unnest(p_kinds) AS e) AS k (kind)
-    LEFT JOIN public.governance_event_type AS t ON t.event_type = 'governance.handoff.' || k.kind
+    LEFT JOIN oneroof.governance_event_type AS t ON t.event_type = 'governance.handoff.' || k.kind
     WHERE k.kind IS NOT NULL
   )
   SELECT array_agg(CASE WHEN m.fault IS NULL THEN m.event_type END), array_agg(m.fault), count(m.fault)
@@ -83,10 +83,10 @@ BEGIN
       FROM (SELECT CASE WHEN v_faults[n] LIKE 'event_type:%' THEN '(no type)' ELSE 'governance.handoff.' || p_kinds[n] END AS name,
                    to_jsonb((array_agg(DISTINCT v_faults[n]))[1:5]) AS faults
             FROM generate_series(1, given) AS n WHERE v_faults[n] IS NOT NULL GROUP BY 1) AS b);
-    PERFORM public.gov_faults_raise(v_told);
+    PERFORM oneroof.gov_faults_raise(v_told);
   END IF;
   SELECT c.emitted, c.held, c.known INTO emitted, held, known
-  FROM public.gov_emit_checked(
+  FROM oneroof.gov_emit_checked(
     v_types, array_fill(p_source, ARRAY[given]), p_keys, p_numbers, array_fill(p_table, ARRAY[given]), p_refs, v_addresses,
     v_payloads::jsonb[], ARRAY(SELECT coalesce(p_occurred[n], at) FROM generate_series(1, given) AS n ORDER BY n),
     NULL::text[], NULL::text[]) AS c;

@@ -3,16 +3,16 @@
 -- read again adds only windows that are not there; it marks like any other, which does no harm, and is part of no storm. A change that no
 -- kind fits is no handoff. p_rows are objects with row, class, ref, system, actor, born, many, at, start and ends. Answers how many groups
 -- were marked, by how many changes; of what is read again, how many windows were missing.
-CREATE OR REPLACE FUNCTION public.gov_handoff_take(p_source text, p_again boolean, p_rows jsonb) RETURNS TABLE (marked bigint, changes bigint)
+CREATE OR REPLACE FUNCTION oneroof.gov_handoff_take(p_source text, p_again boolean, p_rows jsonb) RETURNS TABLE (marked bigint, changes bigint)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET enable_nestloop = off
 SET jit = off
 AS $$
 DECLARE
-  v_now CONSTANT timestamptz := public.gov_now();
+  v_now CONSTANT timestamptz := oneroof.gov_now();
   v_trusted boolean;
-  v_rules public.governance_worker_policy;
+  v_rules oneroof.governance_worker_policy;
   v_known bigint;
   v_added bigint;
   v_most bigint;
@@ -21,13 +21,13 @@ BEGIN
   IF p_rows IS NULL THEN
     RETURN;
   END IF;
-  v_trusted := public.gov_sources_untrusted(ARRAY[p_source]) = '{}';
+  v_trusted := oneroof.gov_sources_untrusted(ARRAY[p_source]) = '{}';
   IF NOT v_trusted THEN
     -- As in gov_emit_checked.
     PERFORM pg_advisory_xact_lock_shared(hashtextextended('oneroof.source.trust', 0));
-    v_trusted := public.gov_sources_untrusted(ARRAY[p_source]) = '{}';
+    v_trusted := oneroof.gov_sources_untrusted(ARRAY[p_source]) = '{}';
   END IF;
-  SELECT * INTO v_rules FROM public.governance_worker_policy AS p WHERE p.worker_name = 'gov_handoff_intake';
+  SELECT * INTO v_rules FROM oneroof.governance_worker_policy AS p WHERE p.worker_name = 'gov_handoff_intake';
   WITH given AS MATERIALIZED (
     SELECT x.* FROM jsonb_to_recordset(p_rows) AS x ("row" jsonb, class text, ref text, system text, actor text, born boolean, many bigint,
                                                      at timestamptz, start timestamptz, ends timestamptz)
@@ -35,7 +35,7 @@ BEGIN
     SELECT d."row", d.born, k.change_kind, k.dirties, k.dimensions
     FROM (SELECT DISTINCT g."row", g.born FROM given AS g) AS d
     CROSS JOIN LATERAL (
-      SELECT m.change_kind, m.dirties, m.dimensions FROM public.governance_handoff_map AS m
+      SELECT m.change_kind, m.dirties, m.dimensions FROM oneroof.governance_handoff_map AS m
       WHERE m.source_name = p_source AND (m.on_change = 'any' OR (m.on_change = 'birth') = d.born)
         AND (m.predicate IS NULL OR coalesce(jsonb_path_match(d."row", m.predicate, '{}', true), false))
       ORDER BY m.priority LIMIT 1
@@ -43,7 +43,7 @@ BEGIN
   ), codes AS MATERIALIZED (
     -- What a collection is called, by its code.
     SELECT DISTINCT ON (c.code::text COLLATE "default") c.code::text COLLATE "default" AS code, c.collection_name::text COLLATE "default" AS name
-    FROM public.collection_registry AS c WHERE c.collection_name IS NOT NULL ORDER BY c.code::text COLLATE "default", c.collection_name::text COLLATE "default"
+    FROM host.collection_registry AS c WHERE c.collection_name IS NOT NULL ORDER BY c.code::text COLLATE "default", c.collection_name::text COLLATE "default"
   ), meant AS MATERIALIZED (
     SELECT g.*, k.change_kind, k.dimensions,
            CASE k.dirties WHEN 'all' THEN '*' WHEN 'collection' THEN coalesce(c.name, g.ref, '') ELSE coalesce(g.class, '') END AS subject
@@ -58,7 +58,7 @@ BEGIN
           FROM (SELECT DISTINCT m."row", m.dimensions, m.subject FROM meant AS m) AS d) AS n
       ON n."row" = m."row" AND n.dimensions = m.dimensions AND n.subject = m.subject
   ), windows AS (
-    INSERT INTO public.governance_handoff AS h
+    INSERT INTO oneroof.governance_handoff AS h
       (source_name, change_kind, group_key, window_start, window_end, class, changes, is_again, occurred_at, ref, source_system, actor_ref,
        untold_since)
     SELECT DISTINCT ON (n.change_kind, n.group_key, n.start) p_source, n.change_kind, n.group_key, n.start, n.ends, n.subject,
@@ -77,7 +77,7 @@ BEGIN
     RETURNING 1
   ), marks AS (
     -- Of a source that nobody trusts the windows are kept, and nothing is marked until somebody does (doc 32 §7).
-    INSERT INTO public.governance_group_mark AS k (class, dirty_reason, dirtied_at, occurred_at, changes, burst, burst_at)
+    INSERT INTO oneroof.governance_group_mark AS k (class, dirty_reason, dirtied_at, occurred_at, changes, burst, burst_at)
     SELECT DISTINCT ON (n.subject) n.subject, n.change_kind, v_now, n.at, sum(n.many) OVER w, CASE WHEN p_again THEN 0 ELSE sum(n.many) OVER w END,
            date_trunc('minute', v_now)
     FROM named AS n WHERE v_trusted WINDOW w AS (PARTITION BY n.subject) ORDER BY n.subject, n.at DESC
@@ -88,16 +88,16 @@ BEGIN
         burst = CASE WHEN k.burst_at = excluded.burst_at THEN k.burst ELSE 0 END + excluded.burst, burst_at = excluded.burst_at
     RETURNING k.class, k.burst
   )
-  SELECT count(*), count(*) FILTER (WHERE EXISTS (SELECT FROM public.governance_class AS c WHERE c.class = k.class)), max(k.burst),
+  SELECT count(*), count(*) FILTER (WHERE EXISTS (SELECT FROM oneroof.governance_class AS c WHERE c.class = k.class)), max(k.burst),
          (array_agg(k.class ORDER BY k.burst DESC))[1], (SELECT count(*) FROM windows), (SELECT sum(n.many) FROM named AS n)
   INTO marked, v_known, v_most, v_group, v_added, changes FROM marks AS k;
   IF NOT v_trusted THEN
-    PERFORM public.gov_source_flag(p_source);
+    PERFORM oneroof.gov_source_flag(p_source);
   END IF;
   -- One tick that dirties most of what there is (doc 39 §39.7): marks that add up because nobody takes them are none. Of a handful nothing is said.
   IF NOT p_again AND (v_most > v_rules.storm_changes OR (
-       v_known >= 10 AND v_known > v_rules.storm_share * (SELECT count(DISTINCT c.class) FROM public.governance_class AS c))) THEN
-    PERFORM public.gov_finding_raise('group_invalidation_storm'::text, ('gov_handoff_intake:' || p_source)::text,
+       v_known >= 10 AND v_known > v_rules.storm_share * (SELECT count(DISTINCT c.class) FROM oneroof.governance_class AS c))) THEN
+    PERFORM oneroof.gov_finding_raise('group_invalidation_storm'::text, ('gov_handoff_intake:' || p_source)::text,
       CASE WHEN v_most > v_rules.storm_changes THEN format('more than %s changes of %s in a minute', v_rules.storm_changes, left(v_group, 200))
            ELSE format('more than %s %% of all groups were dirtied at once', round((v_rules.storm_share * 100)::numeric)) END::text,
       jsonb_build_object('source', p_source, 'storm_changes', v_rules.storm_changes, 'storm_share', v_rules.storm_share));

@@ -1,12 +1,12 @@
 -- One at a time writes about a recipient, since nobody has confirmed a key on the host's tables. Whoever waited must see what the other
 -- did, which a snapshot from before does not.
-CREATE OR REPLACE FUNCTION public.gov_inbox_lock(p_recipient text) RETURNS void
+CREATE OR REPLACE FUNCTION oneroof.gov_inbox_lock(p_recipient text) RETURNS void
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
   IF current_setting('transaction_isolation') <> 'read committed' THEN
-    PERFORM public.gov_refuse('an inbox is written in a transaction that is READ COMMITTED'::text, NULL::text);
+    PERFORM oneroof.gov_refuse('an inbox is written in a transaction that is READ COMMITTED'::text, NULL::text);
   END IF;
   PERFORM pg_advisory_xact_lock(hashtextextended('oneroof.inbox:' || p_recipient, 0));
 END

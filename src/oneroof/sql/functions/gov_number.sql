@@ -1,5 +1,5 @@
 -- A whole number, or NULL for a text that is none: as gov_moment.
-CREATE OR REPLACE FUNCTION public.gov_number(p_text text) RETURNS bigint
+CREATE OR REPLACE FUNCTION oneroof.gov_number(p_text text) RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE
 SET search_path = pg_catalog, pg_temp
 AS $$

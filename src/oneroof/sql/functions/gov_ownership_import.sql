@@ -2,28 +2,28 @@
 -- One that is there already is changed only if it differs; one without a beginning begins now, unless it is there and
 -- still holds. With p_replace whatever the rows do not name ends now. Answers {added, changed, unchanged, ended, wrong, problems}:
 -- wrong rows are counted and the first ten described, and then nothing is written.
-CREATE OR REPLACE FUNCTION public.gov_ownership_import(p_rows jsonb, p_replace boolean, p_dry_run boolean) RETURNS jsonb
+CREATE OR REPLACE FUNCTION oneroof.gov_ownership_import(p_rows jsonb, p_replace boolean, p_dry_run boolean) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-  who CONSTANT text := public.gov_require_person(ARRAY['operator']::text[]);
-  at CONSTANT timestamptz := public.gov_now();
+  who CONSTANT text := oneroof.gov_require_person(ARRAY['operator']::text[]);
+  at CONSTANT timestamptz := oneroof.gov_now();
   answer jsonb;
 BEGIN
   -- Two imports at once would each judge what the other is about to change.
-  LOCK TABLE public.governance_object_ownership IN SHARE ROW EXCLUSIVE MODE;
+  LOCK TABLE oneroof.governance_object_ownership IN SHARE ROW EXCLUSIVE MODE;
   WITH asked AS (
     SELECT a.line, a.level, a.subject, a.responsibility, a.owner, a.valid_to, o.ownership_id, o.owner_ref,
            o.valid_from AS old_from, o.valid_to AS old_to,
            coalesce(a.valid_from, CASE WHEN o.valid_to <= at THEN NULL ELSE o.valid_from END, at) AS valid_from
     FROM jsonb_to_recordset(p_rows) AS a (line bigint, level text, subject text, responsibility text, owner text,
                                           valid_from timestamptz, valid_to timestamptz)
-    LEFT JOIN public.governance_object_ownership AS o
+    LEFT JOIN oneroof.governance_object_ownership AS o
       ON o.level = a.level AND o.subject = a.subject AND o.responsibility = a.responsibility AND o.owner_ref = a.owner
   ), known AS (
-    SELECT p.person_code AS owner FROM public.governance_person AS p WHERE p.removed_at IS NULL
-    UNION SELECT f.office_code FROM public.governance_office AS f
+    SELECT p.person_code AS owner FROM oneroof.governance_person AS p WHERE p.removed_at IS NULL
+    UNION SELECT f.office_code FROM oneroof.governance_office AS f
   ), problem AS (
     -- Who has left may stay named where nothing changes, so that an export can always be imported again.
     SELECT a.line, format('%s is neither a registered person nor an office', to_jsonb(a.owner)) AS said
@@ -36,7 +36,7 @@ BEGIN
                           to_char(a.valid_from AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'))
     FROM asked AS a WHERE a.valid_to <= a.valid_from
   ), written AS (
-    INSERT INTO public.governance_object_ownership
+    INSERT INTO oneroof.governance_object_ownership
       (level, subject, responsibility, owner_ref, valid_from, valid_to, recorded_by, recorded_at)
     SELECT a.level, a.subject, a.responsibility, a.owner, a.valid_from, a.valid_to, who, at
     FROM asked AS a
@@ -46,16 +46,16 @@ BEGIN
     SET valid_from = excluded.valid_from, valid_to = excluded.valid_to, recorded_by = who, recorded_at = at
   ), left_out AS (
     SELECT o.ownership_id, o.valid_from >= at AS has_not_begun
-    FROM public.governance_object_ownership AS o
+    FROM oneroof.governance_object_ownership AS o
     WHERE p_replace AND (o.valid_to IS NULL OR o.valid_to > at)
       AND NOT EXISTS (SELECT FROM asked AS a WHERE a.ownership_id = o.ownership_id)
   ), ended AS (
-    UPDATE public.governance_object_ownership AS o SET valid_to = at, recorded_by = who, recorded_at = at
+    UPDATE oneroof.governance_object_ownership AS o SET valid_to = at, recorded_by = who, recorded_at = at
     FROM left_out AS l
     WHERE o.ownership_id = l.ownership_id AND NOT l.has_not_begun AND NOT p_dry_run AND NOT EXISTS (SELECT FROM problem)
   ), withdrawn AS (
     -- It has never held, so there is nothing to keep of it.
-    DELETE FROM public.governance_object_ownership AS o USING left_out AS l
+    DELETE FROM oneroof.governance_object_ownership AS o USING left_out AS l
     WHERE o.ownership_id = l.ownership_id AND l.has_not_begun AND NOT p_dry_run AND NOT EXISTS (SELECT FROM problem)
   )
   SELECT jsonb_build_object(
@@ -71,7 +71,7 @@ BEGIN
   IF NOT p_dry_run AND (answer ->> 'wrong')::bigint = 0
      AND (answer ->> 'added')::bigint + (answer ->> 'changed')::bigint + (answer ->> 'ended')::bigint > 0
   THEN
-    PERFORM public.gov_audit('ownership'::text, who,
+    PERFORM oneroof.gov_audit('ownership'::text, who,
       format('import: %s added, %s changed, %s unchanged, %s ended', answer ->> 'added', answer ->> 'changed',
              answer ->> 'unchanged', answer ->> 'ended')::text);
   END IF;

@@ -1,7 +1,7 @@
 -- Make the memberships in the cluster what the record says: for every registered login, and none for those just gone.
 -- While other databases of the cluster have oneroof too, none is taken back: the same login may be somebody there, and
 -- here the record alone already refuses whoever is not in it.
-CREATE OR REPLACE FUNCTION public.gov_person_memberships(p_gone name[]) RETURNS void
+CREATE OR REPLACE FUNCTION oneroof.gov_person_memberships(p_gone name[]) RETURNS void
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -15,8 +15,8 @@ BEGIN
   FOR change IN
     SELECT r.rolname AS login, 'oneroof_' || w.role_word AS group_role, coalesce(w.role_word = ANY (p.roles), false) AS wanted
     FROM pg_catalog.pg_roles AS r
-    LEFT JOIN public.governance_person_login AS l ON l.login = r.rolname AND l.login_oid = r.oid AND l.cluster = public.gov_cluster()
-    LEFT JOIN public.governance_person AS p ON p.person_code = l.person_code
+    LEFT JOIN oneroof.governance_person_login AS l ON l.login = r.rolname AND l.login_oid = r.oid AND l.cluster = oneroof.gov_cluster()
+    LEFT JOIN oneroof.governance_person AS p ON p.person_code = l.person_code
     CROSS JOIN unnest(ARRAY['reader', 'operator', 'approver', 'executor']) AS w (role_word)
     WHERE (l.login IS NOT NULL OR r.rolname = ANY (p_gone))
       AND coalesce(w.role_word = ANY (p.roles), false) IS DISTINCT FROM EXISTS (

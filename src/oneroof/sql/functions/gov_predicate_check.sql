@@ -1,12 +1,12 @@
 -- A predicate from its text, or one sentence why not. It must be a yes-or-no question that no facts can make fail: a variable
 -- or a conversion to a time would be an error that silence does not suppress, and facts have no clock anyway.
-CREATE OR REPLACE FUNCTION public.gov_predicate_check(p_text text) RETURNS jsonpath
+CREATE OR REPLACE FUNCTION oneroof.gov_predicate_check(p_text text) RETURNS jsonpath
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
   -- Nothing in it is null, so that a null answer can only be a comparison of unlike things, which is false.
-  example CONSTANT jsonb := jsonb_set(public.gov_facts_example(), '{collection,coverage_exemption_reason}', '"x"')
+  example CONSTANT jsonb := jsonb_set(oneroof.gov_facts_example(), '{collection,coverage_exemption_reason}', '"x"')
     || '{"decided": {"verdict": "undecided", "input_state": "ready", "undecided_reason": "x"}}';
   path jsonpath;
   bare text;

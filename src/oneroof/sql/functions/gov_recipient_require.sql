@@ -1,14 +1,14 @@
 -- Refuse who can have no inbox: a recipient is an office, a person, or whoever the host has subscribed to something.
-CREATE OR REPLACE FUNCTION public.gov_recipient_require(p_recipient text) RETURNS void
+CREATE OR REPLACE FUNCTION oneroof.gov_recipient_require(p_recipient text) RETURNS void
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-  IF NOT (EXISTS (SELECT FROM public.governance_office AS f WHERE f.office_code = p_recipient)
-          OR EXISTS (SELECT FROM public.governance_person AS p WHERE p.person_code = p_recipient)
-          OR EXISTS (SELECT FROM public.event_subscription AS s WHERE s.recipient_ref = p_recipient))
+  IF NOT (EXISTS (SELECT FROM oneroof.governance_office AS f WHERE f.office_code = p_recipient)
+          OR EXISTS (SELECT FROM oneroof.governance_person AS p WHERE p.person_code = p_recipient)
+          OR EXISTS (SELECT FROM host.event_subscription AS s WHERE s.recipient_ref = p_recipient))
      OR p_recipient IS NULL THEN
-    PERFORM public.gov_refuse(format('there is no recipient %L', p_recipient)::text,
+    PERFORM oneroof.gov_refuse(format('there is no recipient %L', p_recipient)::text,
                               'an office, as GOV-SIV, or a person of oneroof person list'::text);
   END IF;
 END

@@ -1,5 +1,5 @@
 -- Every refusal has one SQLSTATE, so that callers can tell a no from a fault.
-CREATE OR REPLACE FUNCTION public.gov_refuse(p_message text, p_hint text) RETURNS void
+CREATE OR REPLACE FUNCTION oneroof.gov_refuse(p_message text, p_hint text) RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$

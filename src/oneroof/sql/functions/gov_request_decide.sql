@@ -1,35 +1,35 @@
 -- Approve or reject what another person asked. Answers the state the request is in afterwards: an edit of the host's
 -- row since the request was made, or of what it is bound to, voids it, and that stays on record, so it is an answer and
 -- not an exception.
-CREATE OR REPLACE FUNCTION public.gov_request_decide(p_request bigint, p_decision text, p_reason text)
+CREATE OR REPLACE FUNCTION oneroof.gov_request_decide(p_request bigint, p_decision text, p_reason text)
 RETURNS text
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-  who CONSTANT text := public.gov_require_person(ARRAY['approver']::text[]);
-  request public.governance_request;
+  who CONSTANT text := oneroof.gov_require_person(ARRAY['approver']::text[]);
+  request oneroof.governance_request;
   outcome text;
 BEGIN
   IF p_decision IS NULL OR p_decision NOT IN ('approved', 'rejected') THEN
-    PERFORM public.gov_refuse('a decision is approved or rejected'::text, NULL::text);
+    PERFORM oneroof.gov_refuse('a decision is approved or rejected'::text, NULL::text);
   END IF;
-  SELECT * INTO request FROM public.governance_request WHERE request_id = p_request FOR UPDATE;
+  SELECT * INTO request FROM oneroof.governance_request WHERE request_id = p_request FOR UPDATE;
   IF NOT FOUND THEN
-    PERFORM public.gov_refuse(format('there is no request %s', p_request)::text, 'oneroof approvals list'::text);
+    PERFORM oneroof.gov_refuse(format('there is no request %s', p_request)::text, 'oneroof approvals list'::text);
   ELSIF request.state <> 'pending' THEN
-    PERFORM public.gov_refuse(format('request %s is already %s%s', p_request, request.state, ' by ' || request.decider)::text,
+    PERFORM oneroof.gov_refuse(format('request %s is already %s%s', p_request, request.state, ' by ' || request.decider)::text,
                               'oneroof approvals list'::text);
   ELSIF p_decision = 'approved' AND NOT EXISTS (
-    SELECT FROM public.governance_person WHERE person_code = request.requester AND removed_at IS NULL)
+    SELECT FROM oneroof.governance_person WHERE person_code = request.requester AND removed_at IS NULL)
   THEN
-    PERFORM public.gov_refuse(format('%s, who made request %s, is no longer a person here', request.requester, p_request)::text,
+    PERFORM oneroof.gov_refuse(format('%s, who made request %s, is no longer a person here', request.requester, p_request)::text,
                               'reject it'::text);
   ELSIF p_decision = 'approved' AND (
     request.requester = who OR request.requester_login = session_user
-    OR who = (SELECT person_code FROM public.governance_person_login WHERE login = request.requester_login))
+    OR who = (SELECT person_code FROM oneroof.governance_person_login WHERE login = request.requester_login))
   THEN
-    PERFORM public.gov_refuse(
+    PERFORM oneroof.gov_refuse(
       format('request %s was made by %s, who cannot also approve it%s', p_request, request.requester,
              CASE WHEN request.requester_login = session_user THEN ''
                   ELSE format(' (login %s is the same person)', quote_ident(session_user)) END)::text,
@@ -37,24 +37,24 @@ BEGIN
   END IF;
 
   -- An edit that is under way is waited for, and then seen.
-  PERFORM FROM public.approval_requests WHERE id = p_request FOR UPDATE;
+  PERFORM FROM host.approval_requests WHERE id = p_request FOR UPDATE;
   outcome := CASE
-    WHEN (SELECT array_agg(public.gov_request_digest(a.request_kind, a.subject, a.content, a.reason, a.requested_by) || a.status)
-          FROM public.approval_requests AS a WHERE a.id = p_request)
+    WHEN (SELECT array_agg(oneroof.gov_request_digest(a.request_kind, a.subject, a.content, a.reason, a.requested_by) || a.status)
+          FROM host.approval_requests AS a WHERE a.id = p_request)
          IS DISTINCT FROM ARRAY[request.content_sha256 || 'pending']
-      OR (p_decision = 'approved' AND NOT public.gov_request_is_current(request.request_kind, request.content))
+      OR (p_decision = 'approved' AND NOT oneroof.gov_request_is_current(request.request_kind, request.content))
     THEN 'void' ELSE p_decision END;
   IF outcome = 'approved' THEN
-    PERFORM public.gov_request_check(request.request_kind, request.subject, request.content);
-    PERFORM public.gov_request_apply(p_request, request.request_kind, request.subject, request.content);
+    PERFORM oneroof.gov_request_check(request.request_kind, request.subject, request.content);
+    PERFORM oneroof.gov_request_apply(p_request, request.request_kind, request.subject, request.content);
   END IF;
-  UPDATE public.governance_request
-  SET state = outcome, decider = who, decider_login = session_user, decided_at = public.gov_now(), decision_reason = p_reason
+  UPDATE oneroof.governance_request
+  SET state = outcome, decider = who, decider_login = session_user, decided_at = oneroof.gov_now(), decision_reason = p_reason
   WHERE request_id = p_request;
-  UPDATE public.approval_requests
-  SET status = outcome, decided_by = session_user, decided_at = public.gov_now(), updated_at = public.gov_now()
+  UPDATE host.approval_requests
+  SET status = outcome, decided_by = session_user, decided_at = oneroof.gov_now(), updated_at = oneroof.gov_now()
   WHERE id = p_request;
-  PERFORM public.gov_audit('request'::text, p_request::text, outcome);
+  PERFORM oneroof.gov_audit('request'::text, p_request::text, outcome);
   RETURN outcome;
 END
 $$;

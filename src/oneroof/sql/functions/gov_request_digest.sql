@@ -1,5 +1,5 @@
 -- What an approval is bound to: the whole of what was asked, in jsonb's own canonical text.
-CREATE OR REPLACE FUNCTION public.gov_request_digest(p_kind text, p_subject text, p_content jsonb, p_reason text, p_login text)
+CREATE OR REPLACE FUNCTION oneroof.gov_request_digest(p_kind text, p_subject text, p_content jsonb, p_reason text, p_login text)
 RETURNS text
 LANGUAGE sql IMMUTABLE
 SET search_path = pg_catalog, pg_temp

@@ -1,6 +1,6 @@
 -- Which candidates the rows of open items are, as the rows say now: kept with the item, since nothing else leads from a row to its
 -- candidate. One that another row stands for, or that never became a candidate, has none.
-CREATE OR REPLACE FUNCTION public.gov_retry_know(p_source text, p_keys text[], p_candidates text[]) RETURNS void
+CREATE OR REPLACE FUNCTION oneroof.gov_retry_know(p_source text, p_keys text[], p_candidates text[]) RETURNS void
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET random_page_cost = 1.1
@@ -9,17 +9,17 @@ DECLARE
   v_items bigint[];
 BEGIN
   WITH known AS (
-    UPDATE public.governance_retry AS r SET candidate_key = c.candidate_key
+    UPDATE oneroof.governance_retry AS r SET candidate_key = c.candidate_key
     FROM unnest(p_keys, p_candidates) AS k (source_key, candidate_key)
-    JOIN public.governance_candidate_state AS c
+    JOIN oneroof.governance_candidate_state AS c
       ON c.candidate_key = k.candidate_key AND c.source_name = p_source AND c.source_key = k.source_key
-    WHERE r.key_mark = public.gov_key_mark(k.source_key) AND r.source_key = k.source_key AND r.state IN ('waiting', 'dead')
+    WHERE r.key_mark = oneroof.gov_key_mark(k.source_key) AND r.source_key = k.source_key AND r.state IN ('waiting', 'dead')
       AND split_part(r.source_name, '#', 1) = p_source
     RETURNING r.item_id
   )
   SELECT array_agg(n.item_id) INTO v_items FROM known AS n;
   IF v_items IS NOT NULL THEN
-    PERFORM public.gov_retry_tell(v_items);
+    PERFORM oneroof.gov_retry_tell(v_items);
   END IF;
 END
 $$;

@@ -2,7 +2,7 @@
 -- by priority decides the verdict, and so for the input state; then every finding rule is asked of the facts with what was
 -- decided beside them. A missing field is false. What no rule decides is undecided, and is itself a finding. Of many facts
 -- those that differ only in what no rule looks at are judged once; to find out what that is takes as long as to judge a hundred.
-CREATE OR REPLACE FUNCTION public.gov_rules_evaluate(p_facts jsonb[], p_version text)
+CREATE OR REPLACE FUNCTION oneroof.gov_rules_evaluate(p_facts jsonb[], p_version text)
 RETURNS TABLE (ordinal bigint, verdict text, undecided_reason text, rule_code text, input_state text, input_rule text,
                finding_types text[], stale_after interval)
 LANGUAGE sql STABLE SECURITY DEFINER
@@ -10,9 +10,9 @@ SET search_path = pg_catalog, pg_temp
 SET jit = off
 AS $$
   WITH rule AS MATERIALIZED (
-    SELECT r.* FROM public.gov_rules_of(p_version) AS r
+    SELECT r.* FROM oneroof.gov_rules_of(p_version) AS r
   ), mention AS MATERIALIZED (
-    SELECT * FROM public.gov_rules_mentions(p_version) WHERE cardinality(p_facts) > 100
+    SELECT * FROM oneroof.gov_rules_mentions(p_version) WHERE cardinality(p_facts) > 100
   ), given AS MATERIALIZED (
     SELECT f.place, f.facts, cardinality(p_facts) > 100 AND jsonb_typeof(f.facts) = 'object' AND jsonb_typeof(f.facts -> 'row') = 'object'
                              AND NOT EXISTS (SELECT FROM mention AS m WHERE m.section IS NULL) AS is_plain
@@ -31,7 +31,7 @@ AS $$
     GROUP BY p.facts
   ), decider AS MATERIALIZED (
     SELECT DISTINCT ON (f.place, r.rule_kind) f.place, r.rule_kind, r.rule_code, r.verdict, r.undecided_reason, r.input_state, r.stale_after
-    FROM fact AS f JOIN rule AS r ON r.rule_kind IN ('verdict', 'input') AND public.gov_rule_matches(f.facts, r.scope, r.predicate)
+    FROM fact AS f JOIN rule AS r ON r.rule_kind IN ('verdict', 'input') AND oneroof.gov_rule_matches(f.facts, r.scope, r.predicate)
     ORDER BY f.place, r.rule_kind, r.priority, r.rule_code COLLATE "C"
   ), decided AS MATERIALIZED (
     SELECT f.place, f.places, coalesce(v.verdict, 'undecided') AS verdict,
@@ -45,7 +45,7 @@ AS $$
     LEFT JOIN decider AS i ON i.place = f.place AND i.rule_kind = 'input'
   ), finding AS (
     SELECT d.place, r.finding_type
-    FROM decided AS d JOIN rule AS r ON r.rule_kind = 'finding' AND public.gov_rule_matches(d.facts, r.scope, r.predicate)
+    FROM decided AS d JOIN rule AS r ON r.rule_kind = 'finding' AND oneroof.gov_rule_matches(d.facts, r.scope, r.predicate)
     UNION ALL
     SELECT d.place, 'candidate_unknown' FROM decided AS d WHERE d.rule_code IS NULL OR d.input_rule IS NULL
   ), found AS (

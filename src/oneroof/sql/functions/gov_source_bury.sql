@@ -2,7 +2,7 @@
 -- met none, close its findings and forget what was known of its classes, some at a time too. Where it stands is kept: whoever comes
 -- next goes on. One who comes while another is at it leaves it to him. A source that is there again is left alone. Answers how many were
 -- retired, and whether it is over.
-CREATE OR REPLACE FUNCTION public.gov_source_bury(p_source text, p_most bigint) RETURNS TABLE (buried bigint, is_over boolean)
+CREATE OR REPLACE FUNCTION oneroof.gov_source_bury(p_source text, p_most bigint) RETURNS TABLE (buried bigint, is_over boolean)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET random_page_cost = 1.1
@@ -10,41 +10,41 @@ AS $$
 DECLARE
   -- Pages to look through at once.
   v_stretch CONSTANT bigint := 8192;
-  at CONSTANT timestamptz := public.gov_now();
-  v_version CONSTANT text := coalesce(public.gov_ruleset_active(), 'none');
+  at CONSTANT timestamptz := oneroof.gov_now();
+  v_version CONSTANT text := coalesce(oneroof.gov_ruleset_active(), 'none');
   v_page bigint;
   v_found bigint;
   v_keys text[];
   v_left bigint;
 BEGIN
-  SELECT r.at_page, r.found INTO v_page, v_found FROM public.governance_source_removed AS r
+  SELECT r.at_page, r.found INTO v_page, v_found FROM oneroof.governance_source_removed AS r
   WHERE r.source_name = p_source AND r.retired_at IS NULL AND NOT r.is_kept FOR UPDATE SKIP LOCKED;
-  IF NOT FOUND OR EXISTS (SELECT FROM public.governance_source AS s WHERE s.source_name = p_source) THEN
+  IF NOT FOUND OR EXISTS (SELECT FROM oneroof.governance_source AS s WHERE s.source_name = p_source) THEN
     RETURN QUERY SELECT 0::bigint, true;
     RETURN;
   END IF;
   IF v_page IS NOT NULL THEN
     v_keys := ARRAY(
-      SELECT c.candidate_key FROM public.governance_candidate_state AS c
+      SELECT c.candidate_key FROM oneroof.governance_candidate_state AS c
       WHERE c.ctid >= format('(%s,0)', v_page)::tid AND c.ctid < format('(%s,0)', v_page + v_stretch)::tid AND c.source_name = p_source
-        AND NOT EXISTS (SELECT FROM public.governance_object AS o
+        AND NOT EXISTS (SELECT FROM oneroof.governance_object AS o
                         WHERE o.candidate_key = c.candidate_key AND o.facts @> '{"state": {"gone": true, "vanished": false}}')
       LIMIT p_most);
-    PERFORM FROM public.governance_candidate_state AS c
+    PERFORM FROM oneroof.governance_candidate_state AS c
     WHERE c.candidate_key = ANY (v_keys) AND c.source_name = p_source ORDER BY c.candidate_key FOR UPDATE;
     -- Why it ends is said of a verdict before it ends.
-    UPDATE public.governance_candidate_state AS c SET dirty = true, dirty_reason = 'source_removed', dirtied_at = at
+    UPDATE oneroof.governance_candidate_state AS c SET dirty = true, dirty_reason = 'source_removed', dirtied_at = at
     WHERE c.candidate_key = ANY (v_keys) AND c.source_name = p_source;
-    INSERT INTO public.governance_object AS o
+    INSERT INTO oneroof.governance_object AS o
       (candidate_key, facts, verdict, undecided_reason, rule_code, input_state, input_rule, ruleset_version, judged_at, judged_hash, is_dirty, is_settled)
     SELECT c.candidate_key, '{"state": {"gone": true, "vanished": false}}', 'retired', NULL, 'gone', 'ready', 'input_ready', v_version, at, c.facts_hash, false, true
-    FROM public.governance_candidate_state AS c
+    FROM oneroof.governance_candidate_state AS c
     WHERE c.candidate_key = ANY (v_keys) AND c.source_name = p_source ORDER BY c.candidate_key
     ON CONFLICT (candidate_key) DO UPDATE
     SET facts = o.facts || jsonb_build_object('state', coalesce(o.facts -> 'state', '{}'::jsonb) || (excluded.facts -> 'state')), verdict = excluded.verdict,
         undecided_reason = NULL, rule_code = excluded.rule_code, input_state = excluded.input_state, input_rule = excluded.input_rule, finding_types = '{}',
         stale_after = NULL, ruleset_version = excluded.ruleset_version, judged_at = at, judged_hash = excluded.judged_hash, is_dirty = false;
-    UPDATE public.governance_candidate_state AS c
+    UPDATE oneroof.governance_candidate_state AS c
     SET verdict = 'retired', undecided_reason = NULL, input_quality_state = 'ready', ruleset_version = v_version, scan_time = at, stale_after = NULL,
         dirty = false, dirtied_at = NULL, updated_at = at
     WHERE c.candidate_key = ANY (v_keys) AND c.source_name = p_source;
@@ -52,41 +52,41 @@ BEGIN
     IF cardinality(v_keys) < p_most THEN
       v_page := v_page + v_stretch;
     END IF;
-    IF v_page >= pg_relation_size('public.governance_candidate_state') / current_setting('block_size')::bigint THEN
+    IF v_page >= pg_relation_size('oneroof.governance_candidate_state') / current_setting('block_size')::bigint THEN
       -- What somebody wrote meanwhile may lie behind; a pass that meets none is the last.
       v_page := CASE WHEN v_found > 0 THEN 0 END;
       v_found := 0;
     END IF;
-    UPDATE public.governance_source_removed AS r SET at_page = v_page, found = v_found, retired = r.retired + cardinality(v_keys)
+    UPDATE oneroof.governance_source_removed AS r SET at_page = v_page, found = v_found, retired = r.retired + cardinality(v_keys)
     WHERE r.source_name = p_source;
     RETURN QUERY SELECT cardinality(v_keys)::bigint, false;
     RETURN;
   END IF;
-  UPDATE public.governance_class_finding AS g SET population = 0, samples = '{}', is_told = false
+  UPDATE oneroof.governance_class_finding AS g SET population = 0, samples = '{}', is_told = false
   WHERE g.source_name = p_source AND g.population > 0;
-  v_left := public.gov_findings_tell(p_source, p_most);
+  v_left := oneroof.gov_findings_tell(p_source, p_most);
   IF v_left = 0 THEN
-    DELETE FROM public.governance_fact_set AS f
-    WHERE f.ctid = ANY (ARRAY(SELECT d.ctid FROM public.governance_fact_set AS d WHERE d.source_name = p_source LIMIT p_most));
+    DELETE FROM oneroof.governance_fact_set AS f
+    WHERE f.ctid = ANY (ARRAY(SELECT d.ctid FROM oneroof.governance_fact_set AS d WHERE d.source_name = p_source LIMIT p_most));
     GET DIAGNOSTICS v_left = ROW_COUNT;
   END IF;
   IF v_left = 0 THEN
-    DELETE FROM public.governance_duplicate AS n
-    WHERE n.ctid = ANY (ARRAY(SELECT d.ctid FROM public.governance_duplicate AS d WHERE d.source_name = p_source LIMIT p_most));
+    DELETE FROM oneroof.governance_duplicate AS n
+    WHERE n.ctid = ANY (ARRAY(SELECT d.ctid FROM oneroof.governance_duplicate AS d WHERE d.source_name = p_source LIMIT p_most));
     GET DIAGNOSTICS v_left = ROW_COUNT;
   END IF;
   IF v_left = 0 THEN
-    DELETE FROM public.governance_class AS c WHERE c.source_name = p_source;
-    DELETE FROM public.governance_class_finding AS g WHERE g.source_name = p_source;
-    DELETE FROM public.governance_audit_facts AS a WHERE a.source_name = p_source;
-    DELETE FROM public.governance_audit_bucket AS a WHERE a.source_name = p_source;
-    DELETE FROM public.governance_audit_count AS a WHERE a.source_name = p_source;
-    DELETE FROM public.governance_vanishing AS v WHERE v.source_name = p_source;
-    PERFORM public.gov_finding_clear(f.issue_type, substr(f.coalesce_key, length(f.issue_type) + 2))
-    FROM public.governance_finding AS f
+    DELETE FROM oneroof.governance_class AS c WHERE c.source_name = p_source;
+    DELETE FROM oneroof.governance_class_finding AS g WHERE g.source_name = p_source;
+    DELETE FROM oneroof.governance_audit_facts AS a WHERE a.source_name = p_source;
+    DELETE FROM oneroof.governance_audit_bucket AS a WHERE a.source_name = p_source;
+    DELETE FROM oneroof.governance_audit_count AS a WHERE a.source_name = p_source;
+    DELETE FROM oneroof.governance_vanishing AS v WHERE v.source_name = p_source;
+    PERFORM oneroof.gov_finding_clear(f.issue_type, substr(f.coalesce_key, length(f.issue_type) + 2))
+    FROM oneroof.governance_finding AS f
     WHERE f.is_open AND f.issue_type = 'mass_vanishing' AND starts_with(f.coalesce_key, 'mass_vanishing:' || p_source || ':');
-    UPDATE public.governance_source_removed AS r SET retired_at = at WHERE r.source_name = p_source;
-    PERFORM public.gov_audit('source'::text, p_source, 'retire'::text);
+    UPDATE oneroof.governance_source_removed AS r SET retired_at = at WHERE r.source_name = p_source;
+    PERFORM oneroof.gov_audit('source'::text, p_source, 'retire'::text);
   END IF;
   RETURN QUERY SELECT 0::bigint, v_left = 0;
 END

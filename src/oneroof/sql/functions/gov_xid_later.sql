@@ -1,5 +1,5 @@
 -- The whole number of an xid that was given in this transaction, or in a part of it.
-CREATE OR REPLACE FUNCTION public.gov_xid_later(p_xid xid) RETURNS xid8
+CREATE OR REPLACE FUNCTION oneroof.gov_xid_later(p_xid xid) RETURNS xid8
 LANGUAGE sql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$

@@ -5,7 +5,7 @@ DECLARE
 BEGIN
   SELECT string_agg(c.oid::regclass::text, ', ') INTO names
   FROM pg_catalog.pg_class AS c
-  WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'v' AND c.relowner = 'oneroof_owner'::regrole;
+  WHERE c.relnamespace = 'oneroof'::regnamespace AND c.relkind = 'v' AND c.relowner = 'oneroof_owner'::regrole;
   IF names IS NOT NULL THEN
     EXECUTE 'DROP VIEW ' || names;
   END IF;

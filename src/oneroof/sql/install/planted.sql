@@ -5,7 +5,7 @@ DECLARE
 BEGIN
   SELECT string_agg(format('%s by %s', p.oid::regprocedure, p.proowner::regrole), ', ') INTO planted
   FROM pg_catalog.pg_proc AS p
-  WHERE p.pronamespace = 'public'::regnamespace AND p.proname ~ '^gov_' AND p.proowner <> 'oneroof_owner'::regrole;
+  WHERE p.pronamespace = 'oneroof'::regnamespace AND p.proname ~ '^gov_' AND p.proowner <> 'oneroof_owner'::regrole;
   IF planted IS NOT NULL THEN
     RAISE EXCEPTION 'functions with names of ours are in the way: %', planted
       USING ERRCODE = 'GV403', HINT = 'find out who put them there, and drop them';

@@ -1,7 +1,7 @@
-DROP TABLE public.governance_gate_opening;
-DROP TABLE public.governance_gate;
-DROP TABLE public.governance_request;
-DROP TABLE public.governance_person_login;
-DROP TABLE public.governance_person;
-DROP TABLE public.governance_schema;
-DROP TABLE public.governance_migration;
+DROP TABLE oneroof.governance_gate_opening;
+DROP TABLE oneroof.governance_gate;
+DROP TABLE oneroof.governance_request;
+DROP TABLE oneroof.governance_person_login;
+DROP TABLE oneroof.governance_person;
+DROP TABLE oneroof.governance_schema;
+DROP TABLE oneroof.governance_migration;

@@ -1,23 +1,23 @@
 -- The ledger of migrations, people, requests with their decisions, and gates (promise 21).
 
-CREATE TABLE public.governance_migration (
+CREATE TABLE oneroof.governance_migration (
   number     bigint PRIMARY KEY,
   name       text NOT NULL,
   sha256     text NOT NULL,
   applied_at timestamptz NOT NULL DEFAULT now(),
   applied_by name NOT NULL DEFAULT session_user
 );
-COMMENT ON TABLE public.governance_migration IS 'which migrations were applied, with the hash of each file as it was then';
+COMMENT ON TABLE oneroof.governance_migration IS 'which migrations were applied, with the hash of each file as it was then';
 
-CREATE TABLE public.governance_schema (
+CREATE TABLE oneroof.governance_schema (
   only_row       boolean PRIMARY KEY DEFAULT true CHECK (only_row),
   version        text NOT NULL,
   content_sha256 text NOT NULL,
   applied_at     timestamptz NOT NULL DEFAULT now()
 );
-COMMENT ON TABLE public.governance_schema IS 'the hash of the functions, views and grants that were last applied whole';
+COMMENT ON TABLE oneroof.governance_schema IS 'the hash of the functions, views and grants that were last applied whole';
 
-CREATE TABLE public.governance_person (
+CREATE TABLE oneroof.governance_person (
   person_code  text PRIMARY KEY CHECK (person_code ~ '^[[:alnum:]][[:alnum:]_.@-]{0,62}$'),
   display_name text NOT NULL CHECK (length(display_name) BETWEEN 1 AND 200),
   roles        text[] NOT NULL CHECK (roles <@ ARRAY['reader', 'operator', 'approver', 'executor']),
@@ -26,44 +26,44 @@ CREATE TABLE public.governance_person (
   removed_at   timestamptz,
   CHECK (removed_at IS NULL OR roles = '{}')
 );
-COMMENT ON TABLE public.governance_person IS 'the people who request and approve; a removed one is kept, since decisions name it';
+COMMENT ON TABLE oneroof.governance_person IS 'the people who request and approve; a removed one is kept, since decisions name it';
 
-CREATE TABLE public.governance_person_login (
+CREATE TABLE oneroof.governance_person_login (
   login       name PRIMARY KEY,
   login_oid   oid NOT NULL,
   cluster     bigint NOT NULL,
-  person_code text NOT NULL REFERENCES public.governance_person,
+  person_code text NOT NULL REFERENCES oneroof.governance_person,
   linked_at   timestamptz NOT NULL
 );
-COMMENT ON TABLE public.governance_person_login IS 'which database logins are which person; several may be one';
-CREATE INDEX governance_person_login_person ON public.governance_person_login (person_code);
+COMMENT ON TABLE oneroof.governance_person_login IS 'which database logins are which person; several may be one';
+CREATE INDEX governance_person_login_person ON oneroof.governance_person_login (person_code);
 
-CREATE TABLE public.governance_request (
+CREATE TABLE oneroof.governance_request (
   request_id      bigint PRIMARY KEY,
   request_kind    text NOT NULL,
   subject         text NOT NULL,
   content         jsonb NOT NULL,
   reason          text NOT NULL,
   content_sha256  text NOT NULL,
-  requester       text NOT NULL REFERENCES public.governance_person,
+  requester       text NOT NULL REFERENCES oneroof.governance_person,
   requester_login name NOT NULL,
   requested_at    timestamptz NOT NULL,
   state           text NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'approved', 'rejected', 'void')),
-  decider         text REFERENCES public.governance_person,
+  decider         text REFERENCES oneroof.governance_person,
   decider_login   name,
   decided_at      timestamptz,
   decision_reason text,
   CONSTRAINT four_eyes CHECK (state <> 'approved' OR (decider IS NOT NULL AND decider <> requester AND decider_login <> requester_login))
 );
-COMMENT ON TABLE public.governance_request IS 'what was asked in approval_requests, as it was asked, and what another person decided';
-CREATE UNIQUE INDEX governance_request_pending ON public.governance_request (request_kind, subject, content_sha256) WHERE state = 'pending';
+COMMENT ON TABLE oneroof.governance_request IS 'what was asked in approval_requests, as it was asked, and what another person decided';
+CREATE UNIQUE INDEX governance_request_pending ON oneroof.governance_request (request_kind, subject, content_sha256) WHERE state = 'pending';
 
-CREATE TABLE public.governance_gate (
+CREATE TABLE oneroof.governance_gate (
   gate_key    text PRIMARY KEY,
   description text NOT NULL
 );
-COMMENT ON TABLE public.governance_gate IS 'the switches that are closed unless two different people opened them';
-INSERT INTO public.governance_gate (gate_key, description) VALUES
+COMMENT ON TABLE oneroof.governance_gate IS 'the switches that are closed unless two different people opened them';
+INSERT INTO oneroof.governance_gate (gate_key, description) VALUES
   ('governance.workers_enabled',   'the workers may run'),
   ('governance.emit_enabled',      'signals may be written to event_outbox'),
   ('governance.apply_enabled',     'approved remedies may be applied'),
@@ -71,14 +71,14 @@ INSERT INTO public.governance_gate (gate_key, description) VALUES
   ('iu_core.route_worker_enabled', 'the route worker may run (doc 03, kill-switch)'),
   ('iu_core.delivery_enabled',     'routes with dry_run=false may deliver');
 
-CREATE TABLE public.governance_gate_opening (
-  request_id     bigint PRIMARY KEY REFERENCES public.governance_request,
-  gate_key       text NOT NULL REFERENCES public.governance_gate,
+CREATE TABLE oneroof.governance_gate_opening (
+  request_id     bigint PRIMARY KEY REFERENCES oneroof.governance_request,
+  gate_key       text NOT NULL REFERENCES oneroof.governance_gate,
   config_version xid NOT NULL,
   opened_at      timestamptz NOT NULL,
   closed_at      timestamptz,
-  closed_by      text REFERENCES public.governance_person,
+  closed_by      text REFERENCES oneroof.governance_person,
   close_reason   text
 );
-COMMENT ON TABLE public.governance_gate_opening IS 'the approval a gate stands open on, bound to the version of its dot_config row';
-CREATE UNIQUE INDEX governance_gate_opening_standing ON public.governance_gate_opening (gate_key) WHERE closed_at IS NULL;
+COMMENT ON TABLE oneroof.governance_gate_opening IS 'the approval a gate stands open on, bound to the version of its dot_config row';
+CREATE UNIQUE INDEX governance_gate_opening_standing ON oneroof.governance_gate_opening (gate_key) WHERE closed_at IS NULL;

@@ -1,3 +1,3 @@
-DROP TABLE public.governance_exception;
-DROP TABLE public.governance_object_ownership;
-DROP TABLE public.governance_office;
+DROP TABLE oneroof.governance_exception;
+DROP TABLE oneroof.governance_object_ownership;
+DROP TABLE oneroof.governance_office;

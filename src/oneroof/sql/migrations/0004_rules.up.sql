@@ -1,7 +1,7 @@
 -- Rules as data, the rulesets that were made of them, and what they can find (doc 31 §3, §5, §7 and §10; doc 41 §41.4).
 
 -- Governance findings (doc 24's names where the seeds give them) and those that the workers of the coverage raise.
-INSERT INTO public.governance_finding_type (issue_type, bucket, severity, owner_hint, description) VALUES
+INSERT INTO oneroof.governance_finding_type (issue_type, bucket, severity, owner_hint, description) VALUES
   ('governance_orphan', 'thiếu_quan_hệ', 'high', 'GOV-COUNCIL', 'born objects for which nobody is accountable'),
   ('owner_gap', 'thiếu_quan_hệ', 'medium', 'GOV-COUNCIL', 'objects with an owner for some responsibilities and none for others'),
   ('owner_conflict', 'sai_lệch_dữ_liệu', 'high', 'GOV-COUNCIL', 'two owners for one responsibility of one object'),
@@ -35,7 +35,7 @@ INSERT INTO public.governance_finding_type (issue_type, bucket, severity, owner_
   ('scan_lag', 'silent_fail', 'medium', 'GOV-SIV', 'candidates wait longer for their verdict than allowed'),
   ('group_invalidation_storm', 'silent_fail', 'medium', 'GOV-SIV', 'more groups were dirtied at once than allowed');
 
-CREATE TABLE public.governance_rule (
+CREATE TABLE oneroof.governance_rule (
   rule_code        text PRIMARY KEY CHECK (rule_code ~ '^[a-z][a-z0-9_]{0,62}$'),
   rule_kind        text NOT NULL CHECK (rule_kind IN ('input', 'verdict', 'finding')),
   priority         bigint NOT NULL CHECK (priority BETWEEN 0 AND 1000000),
@@ -47,7 +47,7 @@ CREATE TABLE public.governance_rule (
                                                     'inventory_gap')),
   input_state      text CHECK (input_state IN ('ready', 'incomplete', 'invalid_schema', 'duplicate', 'conflict', 'stale',
                                                'untrusted_source', 'quarantined', 'birth_or_registry_missing', 'needs_backfill')),
-  finding_type     text REFERENCES public.governance_finding_type,
+  finding_type     text REFERENCES oneroof.governance_finding_type,
   severity         text CHECK (severity IN ('low', 'medium', 'high', 'critical')),
   stale_after      interval CHECK (stale_after > '0'),
   enabled          boolean NOT NULL DEFAULT true,
@@ -59,11 +59,11 @@ CREATE TABLE public.governance_rule (
   CONSTRAINT only_a_finding_has_a_severity CHECK (severity IS NULL OR rule_kind = 'finding'),
   CONSTRAINT only_a_verdict_goes_stale CHECK (stale_after IS NULL OR rule_kind = 'verdict')
 );
-COMMENT ON TABLE public.governance_rule IS 'the working copy of the rules; nothing is judged by it until a ruleset made of it is activated';
-COMMENT ON COLUMN public.governance_rule.scope IS 'the rule is asked only of facts that contain this';
-CREATE UNIQUE INDEX governance_rule_priority ON public.governance_rule (rule_kind, priority) WHERE enabled AND rule_kind <> 'finding';
+COMMENT ON TABLE oneroof.governance_rule IS 'the working copy of the rules; nothing is judged by it until a ruleset made of it is activated';
+COMMENT ON COLUMN oneroof.governance_rule.scope IS 'the rule is asked only of facts that contain this';
+CREATE UNIQUE INDEX governance_rule_priority ON oneroof.governance_rule (rule_kind, priority) WHERE enabled AND rule_kind <> 'finding';
 
-CREATE TABLE public.governance_ruleset (
+CREATE TABLE oneroof.governance_ruleset (
   ruleset_version text PRIMARY KEY CHECK (ruleset_version ~ '^[0-9a-f]{64}$'),
   content         jsonb NOT NULL,
   content_sha256  text NOT NULL CHECK (content_sha256 = encode(sha256(convert_to(content::text, 'UTF8')), 'hex')),
@@ -71,14 +71,14 @@ CREATE TABLE public.governance_ruleset (
   activated_at    timestamptz NOT NULL,
   activated_by    name NOT NULL,
   retired_at      timestamptz,
-  request_id      bigint REFERENCES public.governance_request,
+  request_id      bigint REFERENCES oneroof.governance_request,
   CONSTRAINT version_is_the_hash CHECK (ruleset_version = content_sha256)
 );
-COMMENT ON TABLE public.governance_ruleset IS 'every ruleset that was ever active, whole; its version is the hash of its content';
-CREATE UNIQUE INDEX governance_ruleset_active ON public.governance_ruleset ((true)) WHERE retired_at IS NULL;
+COMMENT ON TABLE oneroof.governance_ruleset IS 'every ruleset that was ever active, whole; its version is the hash of its content';
+CREATE UNIQUE INDEX governance_ruleset_active ON oneroof.governance_ruleset ((true)) WHERE retired_at IS NULL;
 
-CREATE TABLE public.governance_ruleset_rule (
-  ruleset_version  text NOT NULL REFERENCES public.governance_ruleset,
+CREATE TABLE oneroof.governance_ruleset_rule (
+  ruleset_version  text NOT NULL REFERENCES oneroof.governance_ruleset,
   rule_code        text NOT NULL,
   rule_kind        text NOT NULL,
   priority         bigint NOT NULL,
@@ -93,4 +93,4 @@ CREATE TABLE public.governance_ruleset_rule (
   description      text NOT NULL,
   PRIMARY KEY (ruleset_version, rule_code)
 );
-COMMENT ON TABLE public.governance_ruleset_rule IS 'the rules of each ruleset as typed rows, which is what evaluation reads';
+COMMENT ON TABLE oneroof.governance_ruleset_rule IS 'the rules of each ruleset as typed rows, which is what evaluation reads';

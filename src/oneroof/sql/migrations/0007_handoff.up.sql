@@ -1,6 +1,6 @@
 -- The handoff (doc 32 §3 and §5): which change of which source is of which kind, what it dirties, and what is still to be told of it.
 
-CREATE TABLE public.governance_handoff_map (
+CREATE TABLE oneroof.governance_handoff_map (
   map_code    text PRIMARY KEY CHECK (map_code ~ '^[a-z][a-z0-9_]{0,62}$'),
   source_name text NOT NULL,
   priority    bigint NOT NULL,
@@ -13,12 +13,12 @@ CREATE TABLE public.governance_handoff_map (
   description text NOT NULL,
   UNIQUE (source_name, priority)
 );
-COMMENT ON TABLE public.governance_handoff_map IS 'how a change of a source is told: the first row, by priority, whose predicate the changed row meets; * is any inventory that has none of its own';
-COMMENT ON COLUMN public.governance_handoff_map.predicate IS 'a yes-or-no question about the row''s columns that play a part, as texts; none is every row';
-COMMENT ON COLUMN public.governance_handoff_map.dirties IS 'the object itself, the class of the row, the collection that its ref names, or whatever all classes inherit';
-COMMENT ON COLUMN public.governance_handoff_map.dimensions IS 'the group that is told: dimension to column, or to @source or @class';
+COMMENT ON TABLE oneroof.governance_handoff_map IS 'how a change of a source is told: the first row, by priority, whose predicate the changed row meets; * is any inventory that has none of its own';
+COMMENT ON COLUMN oneroof.governance_handoff_map.predicate IS 'a yes-or-no question about the row''s columns that play a part, as texts; none is every row';
+COMMENT ON COLUMN oneroof.governance_handoff_map.dirties IS 'the object itself, the class of the row, the collection that its ref names, or whatever all classes inherit';
+COMMENT ON COLUMN oneroof.governance_handoff_map.dimensions IS 'the group that is told: dimension to column, or to @source or @class';
 
-INSERT INTO public.governance_handoff_map (map_code, source_name, priority, on_change, predicate, change_kind, dirties, dimensions, description) VALUES
+INSERT INTO oneroof.governance_handoff_map (map_code, source_name, priority, on_change, predicate, change_kind, dirties, dimensions, description) VALUES
   ('birth_retired', 'birth_registry', 100, 'update', '$.status == "retired" || $.status == "superseded"', 'object_retired', 'object',
    '{"object_class": "@class", "source_registry": "@source", "lifecycle": "status"}', 'an object came to its end'),
   ('birth_born', 'birth_registry', 200, 'birth', NULL, 'object_born', 'object', '{"object_class": "@class", "source_registry": "@source"}',
@@ -72,17 +72,17 @@ INSERT INTO public.governance_handoff_map (map_code, source_name, priority, on_c
   ('ruleset', 'governance_ruleset', 100, 'any', NULL, 'ruleset_changed', 'all', '{"scope": "@source"}', 'another ruleset is active');
 
 -- Registries in which rows change their content (doc 32 §3): a version is a change if what plays a part in it differs.
-CREATE TABLE public.governance_register_row (
+CREATE TABLE oneroof.governance_register_row (
   source_name   text NOT NULL,
   key_mark      text NOT NULL,
   facts_hash    bigint NOT NULL,
   change_number bigint NOT NULL DEFAULT 1,
   PRIMARY KEY (source_name, key_mark)
 );
-COMMENT ON TABLE public.governance_register_row IS 'the rows of registers as they were last seen, by a hash of what plays a part';
+COMMENT ON TABLE oneroof.governance_register_row IS 'the rows of registers as they were last seen, by a hash of what plays a part';
 
 -- One mark for each class, however many changes there are; * is what all classes inherit (promise 16: marks <= groups).
-CREATE TABLE public.governance_group_mark (
+CREATE TABLE oneroof.governance_group_mark (
   class        text PRIMARY KEY CHECK (octet_length(class) <= 2000),
   dirty        boolean NOT NULL DEFAULT true,
   dirty_reason text NOT NULL,
@@ -92,13 +92,13 @@ CREATE TABLE public.governance_group_mark (
   burst        bigint NOT NULL,
   burst_at     timestamptz NOT NULL
 );
-COMMENT ON TABLE public.governance_group_mark IS 'groups in which something changed and that are to be looked at again';
-COMMENT ON COLUMN public.governance_group_mark.changes IS 'how many changes were coalesced into the mark';
-COMMENT ON COLUMN public.governance_group_mark.burst IS 'changes in the minute that began at burst_at, whether or not the mark was taken meanwhile';
-CREATE INDEX governance_group_mark_dirty ON public.governance_group_mark (dirtied_at) WHERE dirty;
+COMMENT ON TABLE oneroof.governance_group_mark IS 'groups in which something changed and that are to be looked at again';
+COMMENT ON COLUMN oneroof.governance_group_mark.changes IS 'how many changes were coalesced into the mark';
+COMMENT ON COLUMN oneroof.governance_group_mark.burst IS 'changes in the minute that began at burst_at, whether or not the mark was taken meanwhile';
+CREATE INDEX governance_group_mark_dirty ON oneroof.governance_group_mark (dirtied_at) WHERE dirty;
 
 -- What change logs and registers handed off, by kind, group and window of time: told together, when the window is over.
-CREATE TABLE public.governance_handoff (
+CREATE TABLE oneroof.governance_handoff (
   source_name   text NOT NULL,
   change_kind   text NOT NULL,
   group_key     text NOT NULL CONSTRAINT group_key_is_short CHECK (octet_length(group_key) <= 2000),
@@ -117,15 +117,15 @@ CREATE TABLE public.governance_handoff (
   untold_since  timestamptz NOT NULL,
   PRIMARY KEY (source_name, change_kind, group_key, window_start)
 );
-COMMENT ON TABLE public.governance_handoff IS 'changes that were coalesced in a window of time, and how many of them were told';
-COMMENT ON COLUMN public.governance_handoff.is_again IS 'read again: what was told before is not told anew';
-COMMENT ON COLUMN public.governance_handoff.untold_since IS 'when the first of the changes came that are yet to be told';
-CREATE INDEX governance_handoff_untold ON public.governance_handoff (source_name, window_end) WHERE changes > told;
-CREATE INDEX governance_handoff_told ON public.governance_handoff (source_name, told_at) WHERE told_at IS NOT NULL;
+COMMENT ON TABLE oneroof.governance_handoff IS 'changes that were coalesced in a window of time, and how many of them were told';
+COMMENT ON COLUMN oneroof.governance_handoff.is_again IS 'read again: what was told before is not told anew';
+COMMENT ON COLUMN oneroof.governance_handoff.untold_since IS 'when the first of the changes came that are yet to be told';
+CREATE INDEX governance_handoff_untold ON oneroof.governance_handoff (source_name, window_end) WHERE changes > told;
+CREATE INDEX governance_handoff_told ON oneroof.governance_handoff (source_name, told_at) WHERE told_at IS NOT NULL;
 
 -- What is still to be told of objects: a batch of the intake is one row, written with what it marked and gone when it was told. Objects
 -- with the same facts share kind, class, group and provenance.
-CREATE TABLE public.governance_untold (
+CREATE TABLE oneroof.governance_untold (
   untold_id   bigint GENERATED ALWAYS AS IDENTITY,
   source_name text NOT NULL,
   many        bigint NOT NULL,
@@ -142,28 +142,28 @@ CREATE TABLE public.governance_untold (
   noted_at    timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (source_name, untold_id)
 );
-COMMENT ON TABLE public.governance_untold IS 'objects that were handed off and not yet told of, batch by batch';
-COMMENT ON COLUMN public.governance_untold.places IS 'of each object, where in the arrays before this one stands what it shares with others';
+COMMENT ON TABLE oneroof.governance_untold IS 'objects that were handed off and not yet told of, batch by batch';
+COMMENT ON COLUMN oneroof.governance_untold.places IS 'of each object, where in the arrays before this one stands what it shares with others';
 -- Compressing what is read once and soon would cost more than it saves.
-ALTER TABLE public.governance_untold ALTER COLUMN places SET STORAGE EXTERNAL, ALTER COLUMN keys SET STORAGE EXTERNAL,
+ALTER TABLE oneroof.governance_untold ALTER COLUMN places SET STORAGE EXTERNAL, ALTER COLUMN keys SET STORAGE EXTERNAL,
   ALTER COLUMN numbers SET STORAGE EXTERNAL, ALTER COLUMN refs SET STORAGE EXTERNAL, ALTER COLUMN times SET STORAGE EXTERNAL;
 
 -- The tail sources of doc 32 §3 beside the three of doc 39: registers, whose rows are changed in place. Where no facts are named every
 -- column but the timestamp is one.
-INSERT INTO public.governance_source
+INSERT INTO oneroof.governance_source
   (source_name, relation, source_kind, timestamp_column, key_columns, class_column, ref_column, actor_column, trusted_at)
 VALUES
-  ('collection_registry', 'public.collection_registry', 'register', NULL, '{code}', 'collection_name', 'code', 'coverage_decided_by', now()),
-  ('pivot_definitions', 'public.pivot_definitions', 'register', NULL, '{code}', NULL, 'code', NULL, now()),
-  ('law_jurisdiction', 'public.law_jurisdiction', 'register', NULL, '{code}', NULL, 'code', NULL, now()),
-  ('normative_registry', 'public.normative_registry', 'register', NULL, '{code}', NULL, 'code', NULL, now()),
-  ('measurement_registry', 'public.measurement_registry', 'register', NULL, '{measurement_id}', NULL, 'measurement_id', NULL, now()),
-  ('approval_requests', 'public.approval_requests', 'register', 'updated_at', '{id}', NULL, NULL, 'decided_by', now()),
-  ('governance_object_ownership', 'public.governance_object_ownership', 'register', 'recorded_at', '{ownership_id}', 'subject', 'subject', 'recorded_by', now()),
-  ('governance_exception', 'public.governance_exception', 'register', 'requested_at', '{exception_id}', 'subject', 'subject', 'ratified_by', now()),
-  ('governance_ruleset', 'public.governance_ruleset', 'register', 'activated_at', '{ruleset_version}', NULL, 'ruleset_version', 'activated_by', now());
+  ('collection_registry', 'host.collection_registry', 'register', NULL, '{code}', 'collection_name', 'code', 'coverage_decided_by', now()),
+  ('pivot_definitions', 'host.pivot_definitions', 'register', NULL, '{code}', NULL, 'code', NULL, now()),
+  ('law_jurisdiction', 'host.law_jurisdiction', 'register', NULL, '{code}', NULL, 'code', NULL, now()),
+  ('normative_registry', 'host.normative_registry', 'register', NULL, '{code}', NULL, 'code', NULL, now()),
+  ('measurement_registry', 'host.measurement_registry', 'register', NULL, '{measurement_id}', NULL, 'measurement_id', NULL, now()),
+  ('approval_requests', 'host.approval_requests', 'register', 'updated_at', '{id}', NULL, NULL, 'decided_by', now()),
+  ('governance_object_ownership', 'oneroof.governance_object_ownership', 'register', 'recorded_at', '{ownership_id}', 'subject', 'subject', 'recorded_by', now()),
+  ('governance_exception', 'oneroof.governance_exception', 'register', 'requested_at', '{exception_id}', 'subject', 'subject', 'ratified_by', now()),
+  ('governance_ruleset', 'oneroof.governance_ruleset', 'register', 'activated_at', '{ruleset_version}', NULL, 'ruleset_version', 'activated_by', now());
 
-INSERT INTO public.governance_finding_type (issue_type, bucket, severity, owner_hint, description) VALUES
+INSERT INTO oneroof.governance_finding_type (issue_type, bucket, severity, owner_hint, description) VALUES
   ('handoff_lag', 'sai_lệch_dữ_liệu', 'medium', 'GOV-SIV', 'the intake is further behind its source than allowed'),
   ('handoff_dlq', 'silent_fail', 'high', 'GOV-SIV', 'handoffs failed every attempt and are dead letters'),
   ('handoff_silent_gap', 'silent_fail', 'high', 'GOV-SIV', 'the intake holds a lease and no longer ticks');

@@ -8,15 +8,15 @@ SELECT set_config('work_mem', '64MB', true), set_config('enable_sort', 'off', tr
 -- Below it every row was applied: the intake's, or the first sweep's until the intake has begun; none where neither is of this cluster.
 SELECT CASE WHEN i.frontier IS NOT NULL THEN CASE WHEN i.cluster_identity = %(identity)s THEN i.frontier END
             WHEN i.phase IS NULL AND b.cluster_identity = %(identity)s THEN b.frontier END::text::bigint
-FROM public.gov_worker_cursor AS b
-LEFT JOIN public.gov_worker_cursor AS i ON i.worker_name = 'gov_handoff_intake' AND i.source_name = b.source_name
+FROM oneroof.gov_worker_cursor AS b
+LEFT JOIN oneroof.gov_worker_cursor AS i ON i.worker_name = 'gov_handoff_intake' AND i.source_name = b.source_name
 WHERE b.worker_name = 'gov_backfill_sweep' AND b.source_name = %(source)s AND b.frontier IS NOT NULL
 
 -- pages --
-SELECT pg_relation_size('public.governance_candidate_state') / current_setting('block_size')::bigint
+SELECT pg_relation_size('oneroof.governance_candidate_state') / current_setting('block_size')::bigint
 
 -- forget --
-DELETE FROM public.governance_audit_facts WHERE source_name = %(scope)s
+DELETE FROM oneroof.governance_audit_facts WHERE source_name = %(scope)s
 
 -- row_sums --
 -- What rows add up to, set of facts by set of facts: a list for each column, as PostgreSQL writes them, since nobody else is to read it.
@@ -31,7 +31,7 @@ SELECT * FROM unnest(%(facts_1)s::bigint[], %(many_1)s::bigint[], %(totals_1)s::
 
 -- rows --
 -- Add rows to their sets of facts, or take them away.
-INSERT INTO public.governance_audit_facts AS a (source_name, facts_hash, row_count, row_sum, newest)
+INSERT INTO oneroof.governance_audit_facts AS a (source_name, facts_hash, row_count, row_sum, newest)
 SELECT %(scope)s, r.facts_hash, {sign} * sum(r.many), {sign} * sum(r.total), max(r.newest) FROM ({sums}) AS r GROUP BY 2
 ON CONFLICT (source_name, facts_hash) DO UPDATE
 SET row_count = a.row_count + excluded.row_count, row_sum = a.row_sum + excluded.row_sum, newest = greatest(a.newest, excluded.newest)
@@ -44,8 +44,8 @@ SELECT array_agg(c.facts_hash)::text, array_agg(coalesce(c.odd[1], f.group_key))
        array_agg(coalesce(c.odd[5] = 'suspect', false))::text, array_agg(c.members)::text, array_agg(c.total)::text
 FROM (
   SELECT c.facts_hash, x.odd, count(*) AS members, sum({hash}) AS total
-  FROM public.governance_candidate_state AS c
-  LEFT JOIN (SELECT s.*, s.stale_after * 0.75 AS soonest FROM public.governance_fact_set AS s WHERE s.source_name = %(scope)s) AS f
+  FROM oneroof.governance_candidate_state AS c
+  LEFT JOIN (SELECT s.*, s.stale_after * 0.75 AS soonest FROM oneroof.governance_fact_set AS s WHERE s.source_name = %(scope)s) AS f
     ON f.facts_hash = c.facts_hash
   CROSS JOIN LATERAL (
     SELECT CASE
@@ -60,13 +60,13 @@ FROM (
                     ELSE c.stale_after IS NULL AND f.stale_after IS NULL END THEN NULL
       ELSE ARRAY[c.group_key, c.grain, c.verdict, coalesce(c.undecided_reason, ''), CASE
         WHEN (c.group_key, c.grain, c.class_mark) <> (f.group_key, f.grain, f.class_mark) THEN 'suspect' WHEN c.dirty OR f.is_dirty OR f.is_spreading THEN ''
-        WHEN EXISTS (SELECT FROM public.governance_object AS o WHERE o.candidate_key = c.candidate_key) THEN '' ELSE 'suspect' END]
+        WHEN EXISTS (SELECT FROM oneroof.governance_object AS o WHERE o.candidate_key = c.candidate_key) THEN '' ELSE 'suspect' END]
     END AS odd
   ) AS x
   WHERE c.ctid >= %(first)s::tid AND c.ctid < %(last)s::tid AND c.source_name = %(scope)s
   GROUP BY 1, 2
 ) AS c
-LEFT JOIN public.governance_fact_set AS f ON c.odd IS NULL AND f.source_name = %(scope)s AND f.facts_hash = c.facts_hash
+LEFT JOIN oneroof.governance_fact_set AS f ON c.odd IS NULL AND f.source_name = %(scope)s AND f.facts_hash = c.facts_hash
 
 -- candidates --
 -- Add candidates to their sets of facts and to the recount; answers the facts that some of them may have another verdict than.
@@ -78,12 +78,12 @@ WITH counted AS MATERIALIZED (
   SELECT * FROM unnest(%(facts_1)s::bigint[], %(groups_1)s::text[], %(grains_1)s::text[], %(verdicts_1)s::text[], %(reasons_1)s::text[],
                        %(suspects_1)s::boolean[], %(many_1)s::bigint[], %(totals_1)s::numeric[])
 ), added AS (
-  INSERT INTO public.governance_audit_facts AS a (source_name, facts_hash, candidate_count, candidate_sum)
+  INSERT INTO oneroof.governance_audit_facts AS a (source_name, facts_hash, candidate_count, candidate_sum)
   SELECT %(scope)s, c.facts_hash, sum(c.members), sum(c.total) FROM counted AS c GROUP BY 2
   ON CONFLICT (source_name, facts_hash) DO UPDATE
   SET candidate_count = a.candidate_count + excluded.candidate_count, candidate_sum = a.candidate_sum + excluded.candidate_sum
 ), booked AS (
-  INSERT INTO public.governance_audit_count AS a (source_name, group_key, grain, verdict, undecided_reason, members)
+  INSERT INTO oneroof.governance_audit_count AS a (source_name, group_key, grain, verdict, undecided_reason, members)
   SELECT %(scope)s, c.group_key, c.grain, c.verdict, c.reason, sum(c.members) FROM counted AS c GROUP BY 2, 3, 4, 5
   ON CONFLICT (source_name, group_key, grain, verdict, undecided_reason) DO UPDATE SET members = a.members + excluded.members
 )
@@ -93,23 +93,23 @@ SELECT coalesce(array_agg(DISTINCT c.facts_hash), '{}') FROM counted AS c WHERE 
 -- Some of what is known of single objects: tombstones and what has vanished are taken away from their sets again, and a candidate
 -- that has another verdict than its object is judged again. Answers the last key and how many.
 WITH picked AS MATERIALIZED (
-  SELECT o.* FROM public.governance_object AS o WHERE o.candidate_key > %(after)s ORDER BY o.candidate_key LIMIT %(batch)s
+  SELECT o.* FROM oneroof.governance_object AS o WHERE o.candidate_key > %(after)s ORDER BY o.candidate_key LIMIT %(batch)s
 ), buried AS (
-  INSERT INTO public.governance_audit_facts AS a (source_name, facts_hash, candidate_count, candidate_sum)
+  INSERT INTO oneroof.governance_audit_facts AS a (source_name, facts_hash, candidate_count, candidate_sum)
   SELECT %(scope)s, c.facts_hash, -count(*), -sum({hash})
-  FROM picked AS o JOIN public.governance_candidate_state AS c ON c.candidate_key = o.candidate_key
+  FROM picked AS o JOIN oneroof.governance_candidate_state AS c ON c.candidate_key = o.candidate_key
   WHERE c.source_name = %(scope)s AND {buried} GROUP BY 2
   ON CONFLICT (source_name, facts_hash) DO UPDATE
   SET candidate_count = a.candidate_count + excluded.candidate_count, candidate_sum = a.candidate_sum + excluded.candidate_sum
 ), wrong AS MATERIALIZED (
-  SELECT c.candidate_key FROM picked AS o JOIN public.governance_candidate_state AS c ON c.candidate_key = o.candidate_key
+  SELECT c.candidate_key FROM picked AS o JOIN oneroof.governance_candidate_state AS c ON c.candidate_key = o.candidate_key
   WHERE c.source_name = %(scope)s AND NOT c.dirty AND NOT o.is_dirty
     AND ((c.verdict, c.undecided_reason, c.input_quality_state) IS DISTINCT FROM (o.verdict, o.undecided_reason, o.input_state)
-         OR NOT public.gov_expiry_holds(c.stale_after, c.scan_time, o.stale_after))
+         OR NOT oneroof.gov_expiry_holds(c.stale_after, c.scan_time, o.stale_after))
   FOR UPDATE OF c
 ), marked AS (
-  UPDATE public.governance_candidate_state AS c
-  SET dirty = true, dirty_reason = 'audit_verdict', dirtied_at = public.gov_now(), input_quality_state = 'pending', updated_at = public.gov_now()
+  UPDATE oneroof.governance_candidate_state AS c
+  SET dirty = true, dirty_reason = 'audit_verdict', dirtied_at = oneroof.gov_now(), input_quality_state = 'pending', updated_at = oneroof.gov_now()
   FROM wrong AS w WHERE c.candidate_key = w.candidate_key
   RETURNING 1
 )
@@ -119,16 +119,16 @@ SELECT (SELECT max(p.candidate_key) FROM picked AS p), (SELECT count(*) FROM pic
 -- The facts of which there are not the same rows and candidates, how many those are, and how many more or fewer.
 SELECT coalesce(array_agg(a.facts_hash), '{}'), coalesce(sum(greatest(a.row_count, a.candidate_count, 1)), 0)::bigint,
        coalesce(sum(abs(a.row_count - a.candidate_count)), 0)::bigint
-FROM public.governance_audit_facts AS a
+FROM oneroof.governance_audit_facts AS a
 WHERE a.source_name = %(scope)s AND (a.row_count, a.row_sum) <> (a.candidate_count, a.candidate_sum)
 
 -- empty --
-DELETE FROM public.governance_audit_bucket WHERE source_name = %(scope)s
+DELETE FROM oneroof.governance_audit_bucket WHERE source_name = %(scope)s
 
 -- buckets --
 -- Add to buckets, or take away, which by XOR is the same: cheaper than a sum in so many groups. Keys and facts are hashed together,
 -- so that keys which have each other's facts do not cancel out.
-INSERT INTO public.governance_audit_bucket AS a (source_name, bucket, members, hashes)
+INSERT INTO oneroof.governance_audit_bucket AS a (source_name, bucket, members, hashes)
 SELECT %(scope)s, k.h & %(mask)s::bigint, {sign} * count(*), bit_xor(k.h # k.facts_hash # hashint8extended(k.facts_hash, k.h))
 FROM ({hashes}) AS k GROUP BY 2
 ON CONFLICT (source_name, bucket) DO UPDATE SET members = a.members + excluded.members, hashes = a.hashes # excluded.hashes
@@ -141,50 +141,50 @@ WHERE {where} AND r.facts_hash = ANY (%(drifted)s::bigint[])
 -- noted_hashes --
 -- Of rows that another row's candidate stands for, and that are noted so.
 SELECT {hash} AS h, r.facts_hash FROM ({rows}) AS r
-JOIN public.governance_duplicate AS d ON d.source_name = %(scope)s AND d.source_key = r.source_key AND d.candidate_key = r.candidate_key
-JOIN public.governance_candidate_state AS c ON c.candidate_key = r.candidate_key
-LEFT JOIN public.governance_object AS o ON o.candidate_key = c.candidate_key
+JOIN oneroof.governance_duplicate AS d ON d.source_name = %(scope)s AND d.source_key = r.source_key AND d.candidate_key = r.candidate_key
+JOIN oneroof.governance_candidate_state AS c ON c.candidate_key = r.candidate_key
+LEFT JOIN oneroof.governance_object AS o ON o.candidate_key = c.candidate_key
 WHERE NOT r.own AND r.facts_hash = ANY (%(drifted)s::bigint[]) AND (c.source_name, c.source_key) <> (%(scope)s::text, r.source_key)
   AND NOT ({buried})
 
 -- candidate_hashes --
-SELECT {hash} AS h, c.facts_hash FROM public.governance_candidate_state AS c
+SELECT {hash} AS h, c.facts_hash FROM oneroof.governance_candidate_state AS c
 WHERE c.ctid >= %(first)s::tid AND c.ctid < %(last)s::tid AND c.source_name = %(scope)s AND c.facts_hash = ANY (%(drifted)s::bigint[])
 
 -- buried_hashes --
 SELECT {hash} AS h, c.facts_hash
-FROM public.governance_object AS o JOIN public.governance_candidate_state AS c ON c.candidate_key = o.candidate_key
+FROM oneroof.governance_object AS o JOIN oneroof.governance_candidate_state AS c ON c.candidate_key = o.candidate_key
 WHERE o.candidate_key = ANY (%(keys)s::text[]) AND c.source_name = %(scope)s AND c.facts_hash = ANY (%(drifted)s::bigint[]) AND {buried}
 
 -- known --
-SELECT o.candidate_key FROM public.governance_object AS o WHERE o.candidate_key > %(after)s ORDER BY o.candidate_key LIMIT %(batch)s
+SELECT o.candidate_key FROM oneroof.governance_object AS o WHERE o.candidate_key > %(after)s ORDER BY o.candidate_key LIMIT %(batch)s
 
 -- differing --
-SELECT count(*) FROM public.governance_audit_bucket AS a WHERE a.source_name = %(scope)s AND (a.members, a.hashes) <> (0, 0)
+SELECT count(*) FROM oneroof.governance_audit_bucket AS a WHERE a.source_name = %(scope)s AND (a.members, a.hashes) <> (0, 0)
 
 -- suspected --
 -- Whether a hash is in a bucket that differs, or there are no buckets. They are read once, and looked up by hashing.
 (%(mask)s::bigint = 0
- OR {hash} & %(mask)s::bigint IN (SELECT a.bucket FROM public.governance_audit_bucket AS a
+ OR {hash} & %(mask)s::bigint IN (SELECT a.bucket FROM oneroof.governance_audit_bucket AS a
                                   WHERE a.source_name = %(scope)s AND (a.members, a.hashes) <> (0, 0)))
 
 -- snapshot --
 -- What the source was found to have, group by group, as a snapshot. The fingerprint of a group is over its sets of facts.
-SELECT public.gov_snapshot_take(%(scope)s::text, 'governance.audit'::text, jsonb_build_object(
+SELECT oneroof.gov_snapshot_take(%(scope)s::text, 'governance.audit'::text, jsonb_build_object(
          'frontier', %(frontier)s::text, 'rows', coalesce(sum(g.rows), 0), 'groups', coalesce(jsonb_object_agg(g.group_key, g.said), '{}')))
 FROM (SELECT coalesce(f.group_key, '') AS group_key, sum(a.row_count) AS rows,
              jsonb_build_object('rows', sum(a.row_count), 'newest', max(a.newest),
                                 'fingerprint', md5(string_agg(format('%%s %%s %%s', a.facts_hash, a.row_count, a.row_sum), ',' ORDER BY a.facts_hash))) AS said
-      FROM public.governance_audit_facts AS a
-      LEFT JOIN public.governance_fact_set AS f ON f.source_name = %(scope)s AND f.facts_hash = a.facts_hash
+      FROM oneroof.governance_audit_facts AS a
+      LEFT JOIN oneroof.governance_fact_set AS f ON f.source_name = %(scope)s AND f.facts_hash = a.facts_hash
       WHERE a.source_name = %(scope)s AND a.row_count <> 0 GROUP BY 1) AS g
 
 -- signals --
-SELECT public.gov_events_examine(interval '2 seconds')
+SELECT oneroof.gov_events_examine(interval '2 seconds')
 
 -- closed --
-UPDATE public.gov_worker_cursor
-SET passed_at = public.gov_now(), window_at = NULL, metadata = metadata || jsonb_build_object('source_snapshot_ref', %(snapshot)s::bigint)
+UPDATE oneroof.gov_worker_cursor
+SET passed_at = oneroof.gov_now(), window_at = NULL, metadata = metadata || jsonb_build_object('source_snapshot_ref', %(snapshot)s::bigint)
 WHERE worker_name = %(worker)s AND source_name = %(source)s
 
 -- verdicts --
@@ -193,25 +193,25 @@ WHERE worker_name = %(worker)s AND source_name = %(source)s
 WITH picked AS MATERIALIZED (
   SELECT c.candidate_key, coalesce(f.group_key, c.group_key) AS group_key, coalesce(f.grain, c.grain) AS grain,
          coalesce(f.class_mark, c.class_mark) AS class_mark
-  FROM public.governance_candidate_state AS c
-  LEFT JOIN public.governance_object AS o ON o.candidate_key = c.candidate_key
-  LEFT JOIN public.governance_fact_set AS f ON f.source_name = c.source_name AND f.facts_hash = c.facts_hash
+  FROM oneroof.governance_candidate_state AS c
+  LEFT JOIN oneroof.governance_object AS o ON o.candidate_key = c.candidate_key
+  LEFT JOIN oneroof.governance_fact_set AS f ON f.source_name = c.source_name AND f.facts_hash = c.facts_hash
   WHERE c.ctid >= %(first)s::tid AND c.ctid < %(last)s::tid AND c.source_name = %(scope)s AND c.facts_hash = ANY (%(suspects)s::bigint[])
     AND CASE WHEN (c.group_key, c.grain, c.class_mark) <> (f.group_key, f.grain, f.class_mark) THEN true
              WHEN c.dirty THEN false
              WHEN o.candidate_key IS NOT NULL
              THEN NOT o.is_dirty
                   AND ((c.verdict, c.undecided_reason, c.input_quality_state) IS DISTINCT FROM (o.verdict, o.undecided_reason, o.input_state)
-                       OR NOT public.gov_expiry_holds(c.stale_after, c.scan_time, o.stale_after))
+                       OR NOT oneroof.gov_expiry_holds(c.stale_after, c.scan_time, o.stale_after))
              WHEN f.facts_hash IS NULL THEN true
              ELSE NOT f.is_dirty AND NOT f.is_spreading
                   AND ((c.verdict, c.undecided_reason, c.input_quality_state) IS DISTINCT FROM (f.verdict, f.undecided_reason, f.input_state)
-                       OR NOT public.gov_expiry_holds(c.stale_after, c.scan_time, f.stale_after)) END
+                       OR NOT oneroof.gov_expiry_holds(c.stale_after, c.scan_time, f.stale_after)) END
   FOR UPDATE OF c
 )
-UPDATE public.governance_candidate_state AS c
-SET group_key = p.group_key, grain = p.grain, class_mark = p.class_mark, dirty = true, dirty_reason = 'audit_verdict', dirtied_at = public.gov_now(),
-    input_quality_state = 'pending', updated_at = public.gov_now()
+UPDATE oneroof.governance_candidate_state AS c
+SET group_key = p.group_key, grain = p.grain, class_mark = p.class_mark, dirty = true, dirty_reason = 'audit_verdict', dirtied_at = oneroof.gov_now(),
+    input_quality_state = 'pending', updated_at = oneroof.gov_now()
 FROM picked AS p WHERE c.candidate_key = p.candidate_key
 
 -- found --
@@ -223,37 +223,37 @@ SELECT r.source_key, r.candidate_key,
             ELSE 'noted' END
 FROM ({rows}) AS r
 -- Row by row, by the index: a join would read all candidates for every piece.
-LEFT JOIN LATERAL (SELECT k.* FROM public.governance_candidate_state AS k WHERE k.candidate_key = r.candidate_key LIMIT 1) AS c ON true
-LEFT JOIN public.governance_object AS o ON o.candidate_key = c.candidate_key
-LEFT JOIN public.governance_duplicate AS d ON d.source_name = %(scope)s AND d.source_key = r.source_key
+LEFT JOIN LATERAL (SELECT k.* FROM oneroof.governance_candidate_state AS k WHERE k.candidate_key = r.candidate_key LIMIT 1) AS c ON true
+LEFT JOIN oneroof.governance_object AS o ON o.candidate_key = c.candidate_key
+LEFT JOIN oneroof.governance_duplicate AS d ON d.source_name = %(scope)s AND d.source_key = r.source_key
 WHERE NOT r.own
   AND CASE WHEN c.candidate_key IS NULL OR {buried} THEN true
            WHEN (c.source_name, c.source_key) <> (%(scope)s::text, r.source_key) THEN d.candidate_key IS DISTINCT FROM r.candidate_key
            ELSE d.source_key IS NOT NULL OR (c.facts_hash, c.group_key, c.grain) <> (r.facts_hash, r.group_key, r.grain) END
-  AND NOT EXISTS (SELECT FROM public.governance_retry AS t
+  AND NOT EXISTS (SELECT FROM oneroof.governance_retry AS t
                   WHERE t.key_mark = r.key_mark AND t.state IN ('waiting', 'dead') AND split_part(t.source_name, '#', 1) = %(scope)s)
 LIMIT %(batch)s
 
 -- mend --
 -- Candidates of rows as these are now, dirty; a candidate of another row only where that row has no more claim to it.
-INSERT INTO public.governance_candidate_state AS c
+INSERT INTO oneroof.governance_candidate_state AS c
   (candidate_key, ruleset_version, group_key, source_name, source_key, source_version, class_mark, facts_hash, grain, dirty, dirty_reason,
    dirtied_at, source_snapshot_ref)
 SELECT DISTINCT ON (candidate_key) candidate_key, %(ruleset)s, group_key, %(scope)s, source_key, source_version, class_mark, facts_hash, grain,
-       true, 'audit_missing', (SELECT public.gov_now()), (SELECT max(s.snapshot_ref)::text FROM public.governance_snapshot AS s WHERE s.source_name = %(scope)s)
+       true, 'audit_missing', (SELECT oneroof.gov_now()), (SELECT max(s.snapshot_ref)::text FROM oneroof.governance_snapshot AS s WHERE s.source_name = %(scope)s)
 FROM ({rows}) AS b WHERE NOT own ORDER BY candidate_key, ts, place
 ON CONFLICT (candidate_key) DO UPDATE
 SET source_name = excluded.source_name, source_key = excluded.source_key, source_version = excluded.source_version,
     group_key = excluded.group_key, class_mark = excluded.class_mark, facts_hash = excluded.facts_hash, grain = excluded.grain,
-    change_number = c.change_number + 1, input_quality_state = 'pending', dirty = true, dirty_reason = %(reason)s, dirtied_at = public.gov_now(), updated_at = public.gov_now(),
+    change_number = c.change_number + 1, input_quality_state = 'pending', dirty = true, dirty_reason = %(reason)s, dirtied_at = oneroof.gov_now(), updated_at = oneroof.gov_now(),
     source_snapshot_ref = excluded.source_snapshot_ref
 WHERE (c.source_name, c.source_key) = (excluded.source_name, excluded.source_key) OR c.candidate_key = ANY (%(heirs)s::text[])
 RETURNING candidate_key, source_key
 
 -- accounted --
 SELECT c.candidate_key, c.source_key
-FROM public.governance_candidate_state AS c
-LEFT JOIN public.governance_object AS o ON o.candidate_key = c.candidate_key
+FROM oneroof.governance_candidate_state AS c
+LEFT JOIN oneroof.governance_object AS o ON o.candidate_key = c.candidate_key
 WHERE c.ctid >= %(first)s::tid AND c.ctid < %(last)s::tid AND c.source_name = %(scope)s
   AND c.facts_hash = ANY (%(drifted)s::bigint[]) AND {suspected} AND NOT ({buried})
 
@@ -264,70 +264,70 @@ WHERE NOT EXISTS (SELECT FROM ({rows}) AS r WHERE r.source_key = k.source_key
                   AND (r.candidate_key = k.candidate_key OR r.row_xid >= %(frontier)s))
 
 -- heirs --
-SELECT DISTINCT ON (d.candidate_key) d.candidate_key, d.source_key FROM public.governance_duplicate AS d
+SELECT DISTINCT ON (d.candidate_key) d.candidate_key, d.source_key FROM oneroof.governance_duplicate AS d
 WHERE d.source_name = %(scope)s AND d.candidate_key = ANY (%(lost)s::text[]) ORDER BY d.candidate_key, d.source_key
 
 -- lose --
-SELECT public.gov_candidates_lose(%(scope)s::text, %(lost)s::text[])
+SELECT oneroof.gov_candidates_lose(%(scope)s::text, %(lost)s::text[])
 
 -- notes --
-SELECT d.source_key FROM public.governance_duplicate AS d
+SELECT d.source_key FROM oneroof.governance_duplicate AS d
 WHERE d.source_name = %(scope)s AND d.source_key > %(after)s ORDER BY d.source_key LIMIT %(batch)s
 
 -- noted --
-SELECT d.source_key FROM public.governance_duplicate AS d WHERE d.source_name = %(scope)s AND d.source_key = ANY (%(keys)s::text[])
+SELECT d.source_key FROM oneroof.governance_duplicate AS d WHERE d.source_name = %(scope)s AND d.source_key = ANY (%(keys)s::text[])
 
 -- tear --
 -- A note is right as long as its row is there, and another row's candidate stands for it; a birth's stands for itself.
-DELETE FROM public.governance_duplicate AS d
+DELETE FROM oneroof.governance_duplicate AS d
 WHERE d.source_name = %(scope)s AND d.source_key = ANY (%(keys)s::text[])
   AND NOT EXISTS (
     SELECT FROM ({rows}) AS r
-    JOIN public.governance_candidate_state AS c ON c.candidate_key = r.candidate_key
-    LEFT JOIN public.governance_object AS o ON o.candidate_key = c.candidate_key
+    JOIN oneroof.governance_candidate_state AS c ON c.candidate_key = r.candidate_key
+    LEFT JOIN oneroof.governance_object AS o ON o.candidate_key = c.candidate_key
     WHERE r.source_key = d.source_key AND r.candidate_key = d.candidate_key AND NOT ({buried})
       AND (c.source_name, c.source_key) <> (%(scope)s::text, r.source_key)
-      AND (c.source_name = %(scope)s::text OR EXISTS (SELECT FROM public.governance_source AS s WHERE s.source_name = c.source_name AND s.births)
-           OR NOT EXISTS (SELECT FROM public.governance_source AS s WHERE s.source_name = %(scope)s::text AND s.births)))
+      AND (c.source_name = %(scope)s::text OR EXISTS (SELECT FROM oneroof.governance_source AS s WHERE s.source_name = c.source_name AND s.births)
+           OR NOT EXISTS (SELECT FROM oneroof.governance_source AS s WHERE s.source_name = %(scope)s::text AND s.births)))
 
 -- unnote --
-DELETE FROM public.governance_duplicate AS d WHERE d.source_name = %(scope)s AND d.source_key = ANY (%(keys)s::text[])
+DELETE FROM oneroof.governance_duplicate AS d WHERE d.source_name = %(scope)s AND d.source_key = ANY (%(keys)s::text[])
 
 -- uncount --
-DELETE FROM public.governance_audit_count WHERE source_name = %(scope)s
+DELETE FROM oneroof.governance_audit_count WHERE source_name = %(scope)s
 
 -- miscounted --
 -- Groups that were not counted as the books have them: what has moved since, and what is wrong.
 SELECT coalesce(array_agg(DISTINCT group_key), '{}')
-FROM (SELECT group_key, grain, verdict, undecided_reason, members FROM public.governance_audit_count WHERE source_name = %(scope)s) AS a
-FULL JOIN (SELECT group_key, grain, verdict, undecided_reason, sum(members) AS members FROM public.governance_ledger
+FROM (SELECT group_key, grain, verdict, undecided_reason, members FROM oneroof.governance_audit_count WHERE source_name = %(scope)s) AS a
+FULL JOIN (SELECT group_key, grain, verdict, undecided_reason, sum(members) AS members FROM oneroof.governance_ledger
            WHERE source_name = %(scope)s GROUP BY 1, 2, 3, 4) AS l USING (group_key, grain, verdict, undecided_reason)
 WHERE coalesce(a.members, 0) <> coalesce(l.members, 0)
 
 -- recount --
-SELECT public.gov_ledger_recount(%(scope)s::text, %(groups)s::text[])
+SELECT oneroof.gov_ledger_recount(%(scope)s::text, %(groups)s::text[])
 
 -- decide --
-SELECT public.gov_vanished_decide(%(scope)s::text, %(share)s::float8, %(least)s::bigint, %(batch)s::bigint)
+SELECT oneroof.gov_vanished_decide(%(scope)s::text, %(share)s::float8, %(least)s::bigint, %(batch)s::bigint)
 
 -- held --
 -- In one order for everybody. A group that is held is a finding; one that is no longer held is none.
 WITH acts AS MATERIALIZED (
   SELECT g.source_name || ':' || g.group_key AS subject, g.held, g.members, g.allowed IS NULL AS is_held
-  FROM public.governance_vanishing AS g WHERE g.source_name = %(scope)s AND g.allowed IS NULL
+  FROM oneroof.governance_vanishing AS g WHERE g.source_name = %(scope)s AND g.allowed IS NULL
   UNION ALL
   SELECT substr(f.coalesce_key, length(f.issue_type) + 2), 0, 0, false
-  FROM public.governance_finding AS f
+  FROM oneroof.governance_finding AS f
   WHERE f.is_open AND f.issue_type = 'mass_vanishing' AND starts_with(f.coalesce_key, 'mass_vanishing:' || %(scope)s || ':')
-    AND NOT EXISTS (SELECT FROM public.governance_vanishing AS g
+    AND NOT EXISTS (SELECT FROM oneroof.governance_vanishing AS g
                     WHERE g.source_name = %(scope)s AND g.allowed IS NULL AND f.coalesce_key = 'mass_vanishing:' || g.source_name || ':' || g.group_key)
   ORDER BY subject
 )
 SELECT count(*) FILTER (WHERE a.is_held),
        count(CASE WHEN a.is_held
-                  THEN public.gov_finding_keep('mass_vanishing'::text, a.subject::text,
+                  THEN oneroof.gov_finding_keep('mass_vanishing'::text, a.subject::text,
                          format('objects of %%s vanished at once and are held', regexp_replace(a.subject, '^[^:]*:', ''))::text,
                          jsonb_build_object('source', %(scope)s::text, 'group', regexp_replace(a.subject, '^[^:]*:', ''), 'vanished', a.held,
                                             'members', a.members))
-                  ELSE public.gov_finding_clear('mass_vanishing'::text, a.subject::text) END)
+                  ELSE oneroof.gov_finding_clear('mass_vanishing'::text, a.subject::text) END)
 FROM acts AS a

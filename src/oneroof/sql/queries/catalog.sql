@@ -4,7 +4,7 @@
 SELECT n.registry, k.oid::regclass::text, k.source_kind, k.key, n.classes
 FROM (SELECT m.registry_collection::text COLLATE "default" AS registry,
              array_agg(DISTINCT m.entity_type::text COLLATE "default" ORDER BY m.entity_type::text COLLATE "default") AS classes
-      FROM public.meta_catalog AS m
+      FROM host.meta_catalog AS m
       WHERE m.registry_collection IS NOT NULL AND m.entity_type IS NOT NULL GROUP BY 1) AS n
 LEFT JOIN LATERAL (
   SELECT c.oid, s.source_kind, (
@@ -17,7 +17,7 @@ LEFT JOIN LATERAL (
     WHERE u.is_whole ORDER BY u.indisprimary DESC, cardinality(u.key), u.key LIMIT 1) AS key
   FROM pg_catalog.pg_class AS c
   JOIN pg_catalog.pg_namespace AS p ON p.oid = c.relnamespace
-  LEFT JOIN public.governance_source AS s ON s.relation = c.oid
+  LEFT JOIN oneroof.governance_source AS s ON s.relation = c.oid
   WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
     AND (p.nspname = 'public' AND c.relname::text COLLATE "default" = n.registry OR (p.nspname || '.' || c.relname) COLLATE "default" = n.registry)
   ORDER BY p.nspname = 'public' DESC LIMIT 1) AS k ON true

@@ -27,8 +27,8 @@ SELECT * FROM (
 
 -- objects --
 SELECT count(*) FILTER (WHERE relkind IN ('r', 'p')), count(*) FILTER (WHERE relkind = 'v'),
-       (SELECT count(*) FROM pg_catalog.pg_proc WHERE proowner = 'oneroof_owner'::regrole AND pronamespace = 'public'::regnamespace)
-FROM pg_catalog.pg_class WHERE relowner = 'oneroof_owner'::regrole AND relnamespace = 'public'::regnamespace
+       (SELECT count(*) FROM pg_catalog.pg_proc WHERE proowner = 'oneroof_owner'::regrole AND pronamespace = 'oneroof'::regnamespace)
+FROM pg_catalog.pg_class WHERE relowner = 'oneroof_owner'::regrole AND relnamespace = 'oneroof'::regnamespace
 
 -- grants --
 SELECT coalesce(array_agg(c.relname::text ORDER BY c.relname) FILTER (WHERE NOT has_table_privilege(c.oid, 'SELECT')), '{}'),
@@ -47,7 +47,7 @@ FROM pg_catalog.pg_roles WHERE rolname = current_user
 
 -- planted --
 SELECT p.oid::regprocedure::text, p.proowner::regrole::text FROM pg_catalog.pg_proc AS p
-WHERE p.pronamespace = 'public'::regnamespace AND p.proname ~ '^gov_' AND p.proowner <> 'oneroof_owner'::regrole
+WHERE p.pronamespace = 'oneroof'::regnamespace AND p.proname ~ '^gov_' AND p.proowner <> 'oneroof_owner'::regrole
 
 -- triggers --
 SELECT c.relname::text, format('the trigger %s', t.tgname) FROM pg_catalog.pg_trigger AS t
@@ -63,16 +63,16 @@ WHERE c.relnamespace = 'public'::regnamespace
                     'event_type_registry', 'queue_heartbeat', 'registry_changelog', 'system_issues')
 
 -- readable --
-SELECT to_regclass('public.v_person') IS NOT NULL AND coalesce(has_table_privilege(to_regclass('public.v_person'), 'SELECT'), false)
+SELECT to_regclass('oneroof.v_person') IS NOT NULL AND coalesce(has_table_privilege(to_regclass('oneroof.v_person'), 'SELECT'), false)
 
 -- memberships --
-SELECT person_code, array_to_string(memberships_missing, ', ') FROM public.v_person WHERE memberships_missing <> '{}'
+SELECT person_code, array_to_string(memberships_missing, ', ') FROM oneroof.v_person WHERE memberships_missing <> '{}'
 
 -- registered --
-SELECT coalesce(has_table_privilege(to_regclass('public.governance_source'), 'SELECT'), false)
+SELECT coalesce(has_table_privilege(to_regclass('oneroof.governance_source'), 'SELECT'), false)
 
 -- sources --
-SELECT source_name, relation::text, timestamp_column::text, key_columns::text[], source_kind FROM public.governance_source
+SELECT source_name, relation::text, timestamp_column::text, key_columns::text[], source_kind FROM oneroof.governance_source
 ORDER BY added_at, source_name
 
 -- source --

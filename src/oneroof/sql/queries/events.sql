@@ -1,38 +1,38 @@
 -- listing --
 SELECT t.event_type, t.family, t.event_stream, t.delivery_lane, t.default_severity, t.owner_hint, t.subject_table, t.payload_keys,
        t.description, t.is_registered, t.is_active, coalesce(h.held, 0) AS held, t.request_id, t.requested_by, t.approved_by, t.activated_at
-FROM public.v_event_type AS t
-LEFT JOIN (SELECT e.event_type, count(*) AS held FROM public.governance_event AS e WHERE e.state IN ('held', 'stuck') GROUP BY e.event_type) AS h
+FROM oneroof.v_event_type AS t
+LEFT JOIN (SELECT e.event_type, count(*) AS held FROM oneroof.governance_event AS e WHERE e.state IN ('held', 'stuck') GROUP BY e.event_type) AS h
   ON h.event_type = t.event_type
 ORDER BY pg_catalog.array_position(ARRAY['handoff', 'backfill', 'input', 'candidate', 'coverage', 'lifecycle', 'cursor'], t.family),
          t.event_type COLLATE "C"
 
 -- names --
-SELECT t.event_type FROM public.governance_event_type AS t ORDER BY t.event_type COLLATE "C"
+SELECT t.event_type FROM oneroof.governance_event_type AS t ORDER BY t.event_type COLLATE "C"
 
 -- strays --
-SELECT e.event_type, count(*) AS held FROM public.governance_event AS e
-WHERE e.state = 'held' AND NOT EXISTS (SELECT FROM public.governance_event_type AS t WHERE t.event_type = e.event_type)
+SELECT e.event_type, count(*) AS held FROM oneroof.governance_event AS e
+WHERE e.state = 'held' AND NOT EXISTS (SELECT FROM oneroof.governance_event_type AS t WHERE t.event_type = e.event_type)
 GROUP BY e.event_type ORDER BY e.event_type
 
 -- register --
-SELECT public.gov_events_register(%(types)s::text[])
+SELECT oneroof.gov_events_register(%(types)s::text[])
 
 -- deactivate --
-SELECT public.gov_event_deactivate(%(types)s::text[], %(reason)s::text)
+SELECT oneroof.gov_event_deactivate(%(types)s::text[], %(reason)s::text)
 
 -- emit --
-SELECT emitted, held, refused, known FROM public.gov_emit(%(events)s::jsonb)
+SELECT emitted, held, refused, known FROM oneroof.gov_emit(%(events)s::jsonb)
 
 -- promote --
-SELECT public.gov_events_promote(%(type)s::text, %(most)s::bigint)
+SELECT oneroof.gov_events_promote(%(type)s::text, %(most)s::bigint)
 
 -- promotable --
 -- Whether anything is held that may be emitted now, or tried again.
-SELECT (public.gov_events_lively() <> '{}'
-        OR EXISTS (SELECT FROM public.governance_event AS e WHERE e.state = 'stuck' AND e.tried_at < public.gov_now() - interval '5 minutes'))
-       AND public.gov_gate_is_open('governance.emit_enabled'::text)
+SELECT (oneroof.gov_events_lively() <> '{}'
+        OR EXISTS (SELECT FROM oneroof.governance_event AS e WHERE e.state = 'stuck' AND e.tried_at < oneroof.gov_now() - interval '5 minutes'))
+       AND oneroof.gov_gate_is_open('governance.emit_enabled'::text)
 
 -- foreign --
 SELECT event_id::text AS event_id, event_type, event_subject_table, event_subject_ref, source_system, created_at::text AS created_at, reason
-FROM public.v_event_foreign ORDER BY created_at, event_id LIMIT %(most)s
+FROM oneroof.v_event_foreign ORDER BY created_at, event_id LIMIT %(most)s

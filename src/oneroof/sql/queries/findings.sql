@@ -1,20 +1,20 @@
 -- raise --
-SELECT public.gov_finding_raise(%(type)s::text, %(subject)s::text, %(title)s::text, %(details)s::jsonb)
+SELECT oneroof.gov_finding_raise(%(type)s::text, %(subject)s::text, %(title)s::text, %(details)s::jsonb)
 
 -- keep --
-SELECT public.gov_finding_keep(%(type)s::text, %(subject)s::text, %(title)s::text, %(details)s::jsonb)
+SELECT oneroof.gov_finding_keep(%(type)s::text, %(subject)s::text, %(title)s::text, %(details)s::jsonb)
 
 -- clear --
-SELECT public.gov_finding_clear(%(type)s::text, %(subject)s::text)
+SELECT oneroof.gov_finding_clear(%(type)s::text, %(subject)s::text)
 
 -- open --
 SELECT coalesce_key, issue_type, subject, issue_id, severity, status, owner_ref, title, details, occurrence_count, reopen_count,
        first_seen_at, last_seen_at
-FROM public.v_finding WHERE is_open
+FROM oneroof.v_finding WHERE is_open
   AND (%(bucket)s::text IS NULL
-       OR issue_type IN (SELECT t.issue_type FROM public.governance_finding_type AS t WHERE t.bucket = %(bucket)s::text))
+       OR issue_type IN (SELECT t.issue_type FROM oneroof.governance_finding_type AS t WHERE t.bucket = %(bucket)s::text))
 ORDER BY array_position(ARRAY['critical', 'high', 'medium', 'low'], severity), coalesce_key
 LIMIT %(limit)s::bigint
 
 -- count_open --
-SELECT count(*) FROM public.v_finding WHERE is_open
+SELECT count(*) FROM oneroof.v_finding WHERE is_open

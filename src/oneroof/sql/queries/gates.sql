@@ -1,9 +1,9 @@
 -- listing --
 SELECT gate_key, description, is_open, state, request_id, requested_by, approved_by, opened_at
-FROM public.v_gate_state ORDER BY gate_key
+FROM oneroof.v_gate_state ORDER BY gate_key
 
 -- close --
-SELECT public.gov_gate_close(%(gate)s::text, %(reason)s::text)
+SELECT oneroof.gov_gate_close(%(gate)s::text, %(reason)s::text)
 
 -- is_open --
-SELECT public.gov_gate_is_open(%(gate)s::text)
+SELECT oneroof.gov_gate_is_open(%(gate)s::text)

@@ -1,8 +1,8 @@
 -- listing --
-SELECT person_code, display_name, roles, logins, memberships_missing FROM public.v_person ORDER BY person_code
+SELECT person_code, display_name, roles, logins, memberships_missing FROM oneroof.v_person ORDER BY person_code
 
 -- standing --
-SELECT public.gov_person_bootstrapping(), pg_has_role(session_user, 'oneroof_owner', 'MEMBER')
+SELECT oneroof.gov_person_bootstrapping(), pg_has_role(session_user, 'oneroof_owner', 'MEMBER')
 
 -- bootstrap --
-SELECT public.gov_person_bootstrap(%(person)s::text, %(content)s::jsonb)
+SELECT oneroof.gov_person_bootstrap(%(person)s::text, %(content)s::jsonb)

@@ -8,10 +8,10 @@ SELECT worker_name, paused_at, paused_by::text, batch_size, rows_per_second, off
        error_limit::float8 AS error_limit,
        extract(epoch FROM coalesce_window)::float8 AS coalesce_window, digest_after, extract(epoch FROM digest_interval)::float8 AS digest_interval,
        extract(epoch FROM heartbeat_interval)::float8 AS heartbeat_interval, storm_share::float8 AS storm_share, storm_changes
-FROM public.governance_worker_policy ORDER BY worker_name
+FROM oneroof.governance_worker_policy ORDER BY worker_name
 
 -- set --
-SELECT public.gov_policy_set(%(worker)s::text, %(values)s::jsonb)
+SELECT oneroof.gov_policy_set(%(worker)s::text, %(values)s::jsonb)
 
 -- pause --
-SELECT public.gov_worker_pause(%(worker)s::text, %(paused)s::boolean)
+SELECT oneroof.gov_worker_pause(%(worker)s::text, %(paused)s::boolean)

@@ -1,39 +1,39 @@
 -- make --
-INSERT INTO public.gov_worker_cursor
+INSERT INTO oneroof.gov_worker_cursor
   (worker_name, source_name, phase, window_horizon, window_at, cluster_identity, metadata)
 SELECT worker_name, %(source)s, phase, window_horizon, %(at)s, cluster_identity, jsonb_build_object('range_of', source_name)
-FROM public.gov_worker_cursor WHERE worker_name = %(worker)s AND source_name = %(parent)s
+FROM oneroof.gov_worker_cursor WHERE worker_name = %(worker)s AND source_name = %(parent)s
 
 -- made --
-UPDATE public.gov_worker_cursor SET metadata = metadata || %(ranges)s WHERE worker_name = %(worker)s AND source_name = %(source)s
+UPDATE oneroof.gov_worker_cursor SET metadata = metadata || %(ranges)s WHERE worker_name = %(worker)s AND source_name = %(source)s
 
 -- names --
 -- While the sweep is under way, and afterwards as long as something of a range waits to be tried again.
-SELECT r.source_name FROM public.gov_worker_cursor AS c
-JOIN public.gov_worker_cursor AS r ON r.worker_name = c.worker_name AND r.metadata ->> 'range_of' = c.source_name
+SELECT r.source_name FROM oneroof.gov_worker_cursor AS c
+JOIN oneroof.gov_worker_cursor AS r ON r.worker_name = c.worker_name AND r.metadata ->> 'range_of' = c.source_name
 WHERE c.worker_name = %(worker)s AND c.source_name = %(source)s
   AND (c.window_horizon IS NOT NULL
-       OR EXISTS (SELECT FROM public.governance_retry AS i
+       OR EXISTS (SELECT FROM oneroof.governance_retry AS i
                   WHERE i.worker_name = r.worker_name AND i.source_name = r.source_name AND i.state = 'waiting'))
 ORDER BY r.source_name
 
 -- are_swept --
-SELECT bool_and(frontier IS NOT NULL) FROM public.gov_worker_cursor
+SELECT bool_and(frontier IS NOT NULL) FROM oneroof.gov_worker_cursor
 WHERE worker_name = %(worker)s AND metadata ->> 'range_of' = %(source)s
 
 -- fold --
 -- Failed items go with their range to the whole.
 WITH moved AS (
-  UPDATE public.governance_retry AS r SET source_name = %(source)s
-  FROM public.gov_worker_cursor AS c
+  UPDATE oneroof.governance_retry AS r SET source_name = %(source)s
+  FROM oneroof.gov_worker_cursor AS c
   WHERE c.worker_name = %(worker)s AND c.metadata ->> 'range_of' = %(source)s
     AND r.worker_name = c.worker_name AND r.source_name = c.source_name
 ),
 gone AS (
-  DELETE FROM public.gov_worker_cursor WHERE worker_name = %(worker)s AND metadata ->> 'range_of' = %(source)s
+  DELETE FROM oneroof.gov_worker_cursor WHERE worker_name = %(worker)s AND metadata ->> 'range_of' = %(source)s
   RETURNING events_seen, attempts_written, dead_lettered
 )
-UPDATE public.gov_worker_cursor AS c
+UPDATE oneroof.gov_worker_cursor AS c
 SET events_seen = c.events_seen + g.seen, attempts_written = c.attempts_written + g.written, dead_lettered = c.dead_lettered + g.dead,
     metadata = c.metadata - 'ranges'
 FROM (SELECT coalesce(sum(events_seen), 0)::bigint AS seen, coalesce(sum(attempts_written), 0)::bigint AS written,

@@ -12,7 +12,7 @@ WITH horizon AS MATERIALIZED (
     SELECT o.id, o.event_type, o.event_stream, o.event_severity, o.event_subject_table, o.event_subject_ref, o.canonical_address,
            o.correlation_id, o.safe_payload, o.occurred_at, coalesce(o.created_at, 'infinity') AS born,
            CASE WHEN age(o.row_version) < 0 THEN 2147483647 ELSE age(o.row_version) END AS old
-    FROM public.v_signal AS o
+    FROM oneroof.v_signal AS o
     WHERE %(types)s::text[] IS NULL OR o.event_type LIKE ANY (%(types)s::text[])
   ) AS s
   WHERE s.old > (SELECT old FROM horizon) AND s.old <= (SELECT old FROM place)

@@ -30,7 +30,7 @@ SELECT s.source_name, n.nspname::text, c.relname::text, s.source_kind, s.timesta
                       JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = e.attnum
                       WHERE e.place <= i.indnkeyatts) <@ s.key_columns::text[])
        AND (c.relkind = 'p' OR NOT EXISTS (SELECT FROM pg_catalog.pg_inherits AS h WHERE h.inhparent = c.oid))
-FROM public.governance_source AS s
+FROM oneroof.governance_source AS s
 CROSS JOIN LATERAL (SELECT array_remove(s.timestamp_column::text || s.key_columns::text[], NULL) AS wanted) AS k
 JOIN pg_catalog.pg_class AS c ON c.oid = s.relation
 JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
@@ -38,7 +38,7 @@ ORDER BY s.added_at, s.source_name
 
 -- lost --
 -- Sources whose table is not there any more.
-SELECT s.source_name FROM public.governance_source AS s
+SELECT s.source_name FROM oneroof.governance_source AS s
 WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_class AS c WHERE c.oid = s.relation) ORDER BY s.source_name
 
 -- look_up --
@@ -53,11 +53,11 @@ JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 WHERE c.oid = %(relation)s::oid
 
 -- add --
-INSERT INTO public.governance_source
+INSERT INTO oneroof.governance_source
   (source_name, relation, source_kind, timestamp_column, key_columns, ref_column, group_columns, fact_columns, class_column, system_column,
    actor_column, births, trusted_at)
 VALUES (%(name)s, %(relation)s::oid::regclass, %(kind)s, %(timestamp)s, %(key)s, %(ref)s, %(group)s, %(facts)s, %(class)s, %(system)s,
-        %(actor)s, %(births)s, CASE WHEN %(is_own)s THEN public.gov_now() END)
+        %(actor)s, %(births)s, CASE WHEN %(is_own)s THEN oneroof.gov_now() END)
 ON CONFLICT (source_name) DO UPDATE
 SET relation = excluded.relation, source_kind = excluded.source_kind, timestamp_column = excluded.timestamp_column,
     key_columns = excluded.key_columns, ref_column = excluded.ref_column, group_columns = excluded.group_columns,
@@ -67,52 +67,52 @@ SET relation = excluded.relation, source_kind = excluded.source_kind, timestamp_
     trusted_at = CASE WHEN governance_source.relation = excluded.relation THEN coalesce(governance_source.trusted_at, excluded.trusted_at) END
 
 -- forget_cursors --
-DELETE FROM public.gov_worker_cursor WHERE source_name = %(name)s OR source_name LIKE %(name)s || '#%%'
+DELETE FROM oneroof.gov_worker_cursor WHERE source_name = %(name)s OR source_name LIKE %(name)s || '#%%'
 
 -- forget_open_rows --
-DELETE FROM public.governance_open_row AS o USING public.gov_worker_cursor AS c
+DELETE FROM oneroof.governance_open_row AS o USING oneroof.gov_worker_cursor AS c
 WHERE o.cursor_id = c.cursor_id AND (c.source_name = %(name)s OR c.source_name LIKE %(name)s || '#%%')
 
 -- forget_open_spans --
-DELETE FROM public.governance_open_span AS o USING public.gov_worker_cursor AS c
+DELETE FROM oneroof.governance_open_span AS o USING oneroof.gov_worker_cursor AS c
 WHERE o.cursor_id = c.cursor_id AND (c.source_name = %(name)s OR c.source_name LIKE %(name)s || '#%%')
 
 -- forget_untold --
-DELETE FROM public.governance_untold WHERE source_name = %(name)s
+DELETE FROM oneroof.governance_untold WHERE source_name = %(name)s
 
 -- forget_windows --
-DELETE FROM public.governance_handoff WHERE source_name = %(name)s
+DELETE FROM oneroof.governance_handoff WHERE source_name = %(name)s
 
 -- forget_seen --
-DELETE FROM public.governance_register_row WHERE source_name = %(name)s
+DELETE FROM oneroof.governance_register_row WHERE source_name = %(name)s
 
 -- remove --
-DELETE FROM public.governance_source WHERE source_name = %(name)s
+DELETE FROM oneroof.governance_source WHERE source_name = %(name)s
 
 -- objects --
 -- How many objects a source has, by its books; those that are gone too.
-SELECT coalesce(sum(l.members), 0)::bigint FROM public.governance_ledger AS l WHERE l.source_name = %(name)s
+SELECT coalesce(sum(l.members), 0)::bigint FROM oneroof.governance_ledger AS l WHERE l.source_name = %(name)s
 
 -- is_left --
-SELECT NOT EXISTS (SELECT FROM public.governance_source AS s WHERE s.source_name = %(name)s)
-   AND EXISTS (SELECT FROM public.governance_ledger AS l WHERE l.source_name = %(name)s HAVING sum(l.members) > 0)
-   AND NOT EXISTS (SELECT FROM public.governance_source_removed AS r WHERE r.source_name = %(name)s AND r.retired_at IS NOT NULL)
+SELECT NOT EXISTS (SELECT FROM oneroof.governance_source AS s WHERE s.source_name = %(name)s)
+   AND EXISTS (SELECT FROM oneroof.governance_ledger AS l WHERE l.source_name = %(name)s HAVING sum(l.members) > 0)
+   AND NOT EXISTS (SELECT FROM oneroof.governance_source_removed AS r WHERE r.source_name = %(name)s AND r.retired_at IS NOT NULL)
 
 -- let_go --
 -- It was removed: from now on its objects are to be retired, unless they are kept or it had none.
-INSERT INTO public.governance_source_removed (source_name, removed_at, removed_by, is_kept, retired_at)
-VALUES (%(name)s, public.gov_now(), session_user, %(keep)s, CASE WHEN NOT %(with_objects)s THEN public.gov_now() END)
+INSERT INTO oneroof.governance_source_removed (source_name, removed_at, removed_by, is_kept, retired_at)
+VALUES (%(name)s, oneroof.gov_now(), session_user, %(keep)s, CASE WHEN NOT %(with_objects)s THEN oneroof.gov_now() END)
 ON CONFLICT (source_name) DO UPDATE
 SET removed_at = excluded.removed_at, removed_by = excluded.removed_by, is_kept = excluded.is_kept, at_page = 0, found = 0, retired = 0,
     retired_at = excluded.retired_at
 
 -- take_back --
-DELETE FROM public.governance_source_removed WHERE source_name = %(name)s
+DELETE FROM oneroof.governance_source_removed WHERE source_name = %(name)s
 
 -- unburied --
-SELECT r.source_name FROM public.governance_source_removed AS r
-WHERE r.retired_at IS NULL AND NOT r.is_kept AND NOT EXISTS (SELECT FROM public.governance_source AS s WHERE s.source_name = r.source_name)
+SELECT r.source_name FROM oneroof.governance_source_removed AS r
+WHERE r.retired_at IS NULL AND NOT r.is_kept AND NOT EXISTS (SELECT FROM oneroof.governance_source AS s WHERE s.source_name = r.source_name)
 ORDER BY r.removed_at LIMIT 1
 
 -- bury --
-SELECT b.buried, b.is_over FROM public.gov_source_bury(%(name)s::text, %(most)s::bigint) AS b
+SELECT b.buried, b.is_over FROM oneroof.gov_source_bury(%(name)s::text, %(most)s::bigint) AS b

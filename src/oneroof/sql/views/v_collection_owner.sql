@@ -1,14 +1,14 @@
 -- Who answers for each collection of an inventory, by responsibility: the nearest of collection, class, source and
 -- everywhere that has anybody at all. Small, to be joined: a row for every known class, also where nobody answers
 -- (no owners, no level), and one for the class '*', which is any class that is not known.
-CREATE VIEW public.v_collection_owner AS
+CREATE VIEW oneroof.v_collection_owner AS
 WITH place AS (
   SELECT s.source_name, k.class
-  FROM public.governance_source AS s
-  CROSS JOIN (SELECT k.class FROM public.gov_known_classes() AS k (class) UNION SELECT '*') AS k
+  FROM oneroof.governance_source AS s
+  CROSS JOIN (SELECT k.class FROM oneroof.gov_known_classes() AS k (class) UNION SELECT '*') AS k
   WHERE s.source_kind = 'inventory' AND s.class_column IS NOT NULL
   UNION ALL
-  SELECT s.source_name, s.source_name FROM public.governance_source AS s
+  SELECT s.source_name, s.source_name FROM oneroof.governance_source AS s
   WHERE s.source_kind = 'inventory' AND s.class_column IS NULL
 ), near AS (
   SELECT p.source_name, p.class, n.distance, n.level, n.subject
@@ -18,7 +18,7 @@ WITH place AS (
 ), answering AS (
   SELECT DISTINCT ON (a.source_name, a.class, a.responsibility) a.*
   FROM (SELECT n.source_name, n.class, o.responsibility, n.distance, o.level, array_agg(o.owner_ref ORDER BY o.owner_ref COLLATE "C") AS owners
-        FROM near AS n JOIN public.v_active_ownership AS o ON o.level = n.level AND o.subject = n.subject
+        FROM near AS n JOIN oneroof.v_active_ownership AS o ON o.level = n.level AND o.subject = n.subject
         GROUP BY n.source_name, n.class, o.responsibility, n.distance, o.level) AS a
   ORDER BY a.source_name, a.class, a.responsibility, a.distance
 )

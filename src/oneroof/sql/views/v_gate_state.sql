@@ -1,5 +1,5 @@
 -- Every gate, whether it is open, and why it is not.
-CREATE VIEW public.v_gate_state AS
+CREATE VIEW oneroof.v_gate_state AS
 SELECT
   g.gate_key,
   g.description,
@@ -16,11 +16,11 @@ SELECT
   r.requester AS requested_by,
   r.decider AS approved_by,
   o.opened_at
-FROM public.governance_gate AS g
+FROM oneroof.governance_gate AS g
 CROSS JOIN LATERAL (
   SELECT coalesce(bool_and(d.value IS NOT DISTINCT FROM 'true'), false) AS says_true,
          coalesce(array_agg(d.xmin::text), '{}') AS versions
-  FROM public.dot_config AS d WHERE d.key = g.gate_key
+  FROM host.dot_config AS d WHERE d.key = g.gate_key
 ) AS c
-LEFT JOIN public.governance_gate_opening AS o ON o.gate_key = g.gate_key AND o.closed_at IS NULL
-LEFT JOIN public.governance_request AS r ON r.request_id = o.request_id;
+LEFT JOIN oneroof.governance_gate_opening AS o ON o.gate_key = g.gate_key AND o.closed_at IS NULL
+LEFT JOIN oneroof.governance_request AS r ON r.request_id = o.request_id;

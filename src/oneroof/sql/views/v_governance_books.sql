@@ -1,6 +1,6 @@
 -- The books of every source: what it has, term by term (doc 31 §9). Only the governed grain counts; leaves that a container
 -- accounts for stand beside it. From the ledger alone, so that no screen reads the candidates.
-CREATE VIEW public.v_governance_books AS
+CREATE VIEW oneroof.v_governance_books AS
 SELECT l.source_name, sum(l.members)::bigint AS total,
        coalesce(sum(l.members) FILTER (WHERE l.grain = 'governed'), 0)::bigint AS governed,
        coalesce(sum(l.members) FILTER (WHERE l.grain = 'inherited'), 0)::bigint AS inherited,
@@ -24,5 +24,5 @@ SELECT l.source_name, sum(l.members)::bigint AS total,
        coalesce(sum(l.members) FILTER (WHERE l.grain NOT IN ('governed', 'inherited')
                                           OR l.verdict NOT IN ('covered', 'orphan', 'approved_exception', 'retired', 'stale', 'deferred_birth', 'class_0', 'undecided')), 0)::bigint
          AS unknown
-FROM public.governance_ledger AS l
+FROM oneroof.governance_ledger AS l
 GROUP BY l.source_name;

@@ -1,5 +1,5 @@
 -- The books of every group, term by term (doc 31 §9), from the ledger alone.
-CREATE VIEW public.v_governance_group AS
+CREATE VIEW oneroof.v_governance_group AS
 SELECT l.source_name, l.group_key, l.grain, sum(l.members)::bigint AS total,
        coalesce(sum(l.members) FILTER (WHERE l.verdict = 'covered'), 0)::bigint AS covered,
        coalesce(sum(l.members) FILTER (WHERE l.verdict = 'orphan'), 0)::bigint AS orphan,
@@ -11,6 +11,6 @@ SELECT l.source_name, l.group_key, l.grain, sum(l.members)::bigint AS total,
        coalesce(sum(l.members) FILTER (WHERE l.verdict = 'undecided'), 0)::bigint AS undecided,
        coalesce(sum(l.members) FILTER (WHERE l.verdict NOT IN ('covered', 'orphan', 'approved_exception', 'retired', 'stale', 'deferred_birth', 'class_0', 'undecided')), 0)::bigint
          AS unknown
-FROM public.governance_ledger AS l
+FROM oneroof.governance_ledger AS l
 GROUP BY l.source_name, l.group_key, l.grain
 HAVING sum(l.members) <> 0;

@@ -1,11 +1,11 @@
 -- The horizon below which every transaction of the cluster is finished, and who keeps it where it is:
 -- another session or a prepared transaction. The seconds are NULL where this login may not see them.
-CREATE VIEW public.v_horizon AS
+CREATE VIEW oneroof.v_horizon AS
 SELECT
   pg_snapshot_xmin(s.snapshot)::text::bigint AS horizon,
   pg_snapshot_xmax(s.snapshot)::text::bigint - pg_snapshot_xmin(s.snapshot)::text::bigint AS horizon_xids,
   p.who AS pinned_by,
-  extract(epoch FROM public.gov_now() - p.since)::float8 AS pinned_seconds
+  extract(epoch FROM oneroof.gov_now() - p.since)::float8 AS pinned_seconds
 FROM (SELECT pg_current_snapshot() AS snapshot) AS s
 LEFT JOIN LATERAL (
   SELECT open.who, open.since

@@ -5,7 +5,7 @@
 --   working   did something within ten seconds        quiet  ticks, and there is nothing to do
 -- How many rows a tail is behind cannot be known without reading them, so the lag is in seconds and xids; only a first
 -- sweep has an estimate of its whole, from the planner's statistics, NULL where the source was never analysed.
-CREATE VIEW public.v_worker_status AS
+CREATE VIEW oneroof.v_worker_status AS
 SELECT
   c.worker_name, c.source_name, s.state, c.phase,
   h.lease_owner, h.last_tick_at, h.last_tick_status, extract(epoch FROM t.at - h.last_tick_at)::float8 AS tick_seconds,
@@ -23,11 +23,11 @@ SELECT
   ceil(e.estimate / p.batch_size)::bigint AS batches_estimate,
   round(e.estimate)::bigint AS rows_estimate,
   c.last_run_at, c.last_run_summary
-FROM public.gov_worker_cursor AS c
-CROSS JOIN (SELECT n.at, (n.at AT TIME ZONE 'UTC')::time AS clock FROM (SELECT public.gov_now() AS at) AS n) AS t
-CROSS JOIN public.v_horizon AS z
+FROM oneroof.gov_worker_cursor AS c
+CROSS JOIN (SELECT n.at, (n.at AT TIME ZONE 'UTC')::time AS clock FROM (SELECT oneroof.gov_now() AS at) AS n) AS t
+CROSS JOIN oneroof.v_horizon AS z
 -- A worker without a policy has the defaults of one.
-LEFT JOIN public.governance_worker_policy AS w USING (worker_name)
+LEFT JOIN oneroof.governance_worker_policy AS w USING (worker_name)
 CROSS JOIN LATERAL (
   SELECT coalesce(w.lease_ttl, interval '30 seconds') AS lease_ttl, coalesce(w.lag_limit, interval '5 minutes') AS lag_limit,
          coalesce(w.batch_size, 5000)::numeric AS batch_size,
@@ -35,7 +35,7 @@ CROSS JOIN LATERAL (
 ) AS p
 LEFT JOIN LATERAL (
   SELECT nullif(q.lease_owner, '') AS lease_owner, q.last_tick_at, q.last_tick_status
-  FROM public.queue_heartbeat AS q WHERE q.executor_name = c.worker_name || ':' || c.source_name
+  FROM host.queue_heartbeat AS q WHERE q.executor_name = c.worker_name || ':' || c.source_name
   ORDER BY q.last_tick_at DESC LIMIT 1
 ) AS h ON true
 CROSS JOIN LATERAL (
@@ -58,16 +58,16 @@ CROSS JOIN LATERAL (
   END AS state
 ) AS s
 CROSS JOIN LATERAL (
-  SELECT (SELECT count(*) FROM public.governance_retry AS g
+  SELECT (SELECT count(*) FROM oneroof.governance_retry AS g
           WHERE g.worker_name = c.worker_name AND g.source_name = c.source_name AND g.state = 'waiting') AS waiting,
-         (SELECT count(*) FROM public.governance_retry AS g
+         (SELECT count(*) FROM oneroof.governance_retry AS g
           WHERE g.worker_name = c.worker_name AND g.source_name = c.source_name AND g.state = 'dead') AS dead
 ) AS r
 LEFT JOIN LATERAL (
   -- A shard, birth_registry#1/2, has its share of the table.
   SELECT (CASE WHEN bool_and(k.reltuples >= 0) THEN sum(k.reltuples) END
           / coalesce(substring(c.source_name FROM '#[0-9]+/([1-9][0-9]*)$')::numeric, 1))::numeric AS estimate
-  FROM public.governance_source AS g
+  FROM oneroof.governance_source AS g
   -- The tables that hold the rows; an ordinary table is in no partition tree.
   CROSS JOIN LATERAL (
     SELECT g.relation AS relid UNION SELECT f.relid FROM pg_partition_tree(g.relation) AS f WHERE f.isleaf
