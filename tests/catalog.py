@@ -16,16 +16,16 @@ ACL = """
 EVERYTHING = (
     "SELECT format('class %s %s %s %s %s %s', c.relkind, c.oid::regclass, c.relowner::regrole, c.relrowsecurity, c.reloptions::text,"
     + ACL.format(acl="c.relacl", kind="CASE c.relkind WHEN 'S' THEN 's' ELSE 'r' END", owner="c.relowner")
-    + """) FROM pg_class AS c WHERE c.relnamespace = 'public'::regnamespace""",
+    + """) FROM pg_class AS c WHERE c.relnamespace = ANY (ARRAY(SELECT oid FROM pg_namespace WHERE nspname !~ '^(pg_|information_schema)'))""",
     """SELECT format('column acl %s.%s %s=%s', a.attrelid::regclass, a.attname, x.grantee::regrole, x.privilege_type)
        FROM pg_attribute AS a CROSS JOIN aclexplode(a.attacl) AS x WHERE a.attrelid >= 16384""",
     """SELECT format('attribute %s.%s %s %s %s %s', a.attrelid::regclass, a.attname, a.attnum, format_type(a.atttypid, a.atttypmod),
               a.attnotnull, pg_get_expr(d.adbin, d.adrelid))
        FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid LEFT JOIN pg_attrdef AS d ON (d.adrelid, d.adnum) = (a.attrelid, a.attnum)
-       WHERE c.relnamespace = 'public'::regnamespace AND a.attnum > 0""",
+       WHERE c.relnamespace = ANY (ARRAY(SELECT oid FROM pg_namespace WHERE nspname !~ '^(pg_|information_schema)')) AND a.attnum > 0""",
     "SELECT format('function %s %s %s %s', p.oid::regprocedure, p.proowner::regrole, md5(pg_get_functiondef(p.oid)),"
     + ACL.format(acl="p.proacl", kind="'f'", owner="p.proowner")
-    + ") FROM pg_proc AS p WHERE p.pronamespace = 'public'::regnamespace",
+    + ") FROM pg_proc AS p WHERE p.pronamespace = ANY (ARRAY(SELECT oid FROM pg_namespace WHERE nspname !~ '^(pg_|information_schema)'))",
     "SELECT format('schema %s %s %s', n.nspname, n.nspowner::regrole,"
     + ACL.format(acl="n.nspacl", kind="'n'", owner="n.nspowner")
     + ") FROM pg_namespace AS n WHERE n.nspname !~ '^pg_(temp|toast)'",
@@ -35,8 +35,8 @@ EVERYTHING = (
     "SELECT format('constraint %s %s %s', conrelid::regclass, conname, pg_get_constraintdef(oid)) FROM pg_constraint",
     "SELECT format('trigger %s %s', tgrelid::regclass, pg_get_triggerdef(oid)) FROM pg_trigger WHERE NOT tgisinternal",
     "SELECT format('index %s', pg_get_indexdef(indexrelid)) FROM pg_index WHERE indrelid::regclass::text !~ '^pg_'",
-    "SELECT format('view %s %s', c.oid::regclass, md5(pg_get_viewdef(c.oid))) FROM pg_class AS c WHERE c.relkind = 'v' AND c.relnamespace = 'public'::regnamespace",
-    "SELECT format('type %s', oid::regtype) FROM pg_type WHERE typnamespace = 'public'::regnamespace",
+    "SELECT format('view %s %s', c.oid::regclass, md5(pg_get_viewdef(c.oid))) FROM pg_class AS c WHERE c.relkind = 'v' AND c.relnamespace = ANY (ARRAY(SELECT oid FROM pg_namespace WHERE nspname !~ '^(pg_|information_schema)'))",
+    "SELECT format('type %s', oid::regtype) FROM pg_type WHERE typnamespace = ANY (ARRAY(SELECT oid FROM pg_namespace WHERE nspname !~ '^(pg_|information_schema)'))",
     "SELECT format('comment %s %s %s', objoid::regclass, objsubid, description) FROM pg_description AS d WHERE classoid = 'pg_class'::regclass AND objoid >= 16384",
     "SELECT format('role %s', to_jsonb(r) - 'oid') FROM pg_roles AS r",
     "SELECT format('role comment %s %s', objoid::regrole, description) FROM pg_shdescription WHERE classoid = 'pg_authid'::regclass",
@@ -64,7 +64,7 @@ OF_ONEROOF = (
        WHERE c.relowner = {OURS} AND c.relkind IN ('r', 'v')""",
     f"""SELECT format('constraint %s %s %s', c.oid::regclass, k.conname, pg_get_constraintdef(k.oid))
        FROM pg_class AS c JOIN pg_constraint AS k ON k.conrelid = c.oid AND k.contype <> 'n' WHERE c.relowner = {OURS}""",
-    f"SELECT format('index %s', pg_get_indexdef(i.indexrelid)) FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid WHERE c.relowner = {OURS} AND c.relnamespace = 'public'::regnamespace",
+    f"SELECT format('index %s', pg_get_indexdef(i.indexrelid)) FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid WHERE c.relowner = {OURS} AND c.relnamespace = 'oneroof'::regnamespace",
     "SELECT format('function %s returns %s %s %s %s | %s', p.oid::regprocedure, pg_get_function_result(p.oid), p.provolatile,"
     " CASE WHEN p.prosecdef THEN 'definer' ELSE 'invoker' END, p.proconfig::text,"
     + GRANTED.format(acl="p.proacl", owner="p.proowner")

@@ -95,9 +95,9 @@ def clear(admin: Connection) -> None:
         "governance_retry",
         "governance_lease",
         "governance_finding",
-        "system_issues",
     ):
-        admin.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(table)))
+        admin.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier("oneroof", table)))
+    admin.execute("DELETE FROM system_issues")
     admin.execute("DELETE FROM queue_heartbeat WHERE executor_name LIKE 'gov_%'")
     admin.execute("DELETE FROM event_pending WHERE actor_ref = 'oneroof'")
 

@@ -7,6 +7,7 @@ the default. `oneroof config show` prints all of it.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tomllib
 from collections.abc import Mapping
@@ -16,7 +17,7 @@ from typing import Any
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -27,6 +28,7 @@ from pydantic_settings import (
 from oneroof.errors import Usage
 
 PREFIX = "ONEROOF_"
+_SCHEMA = re.compile(r"[A-Za-z_][A-Za-z0-9_ -]{0,62}")
 
 
 def default_home() -> Path:
@@ -42,6 +44,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid", env_ignore_empty=True)
 
     dsn: str | None = Field(default=None, description="the database; without it, the embedded server")
+    host_schema: str = Field(default="public", description="the schema in which the host's tables lie")
     home: Path = Field(default_factory=default_home, description="data folder of the embedded server")
     pg_bin: Path | None = Field(default=None, description="folder with the PostgreSQL binaries to embed")
     pg_user: str = Field(default="postgres", description="login on the embedded server; a person's, to act as one")
@@ -53,6 +56,13 @@ class Settings(BaseSettings):
     signing_key: Path | None = Field(
         default=None, description="an Ed25519 private key, PEM, that certificates are signed with"
     )
+
+    @field_validator("host_schema")
+    @classmethod
+    def _is_a_hosts_schema(cls, value: str) -> str:
+        if not _SCHEMA.fullmatch(value) or value.startswith("pg_") or value in ("oneroof", "information_schema"):
+            raise ValueError("a schema of the host's, by a name of letters, digits, _, - and spaces")
+        return value
 
     @classmethod
     def settings_customise_sources(

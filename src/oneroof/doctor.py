@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from oneroof import __version__, migrate, substrate
+from oneroof import __version__, host_schema, migrate, substrate
 from oneroof.connection import NEWEST, Connection, Server, inspect
 from oneroof.errors import OneroofError
 from oneroof.source import REGISTER
@@ -102,7 +102,7 @@ def _server(connection: Connection, server: Server) -> Iterator[Check]:
 
 
 def _substrate(connection: Connection) -> Iterator[Check]:
-    lacking = substrate.lacks(connection)
+    lacking = substrate.lacks(connection, schema=host_schema.of_process())
     for lack in lacking:
         name = lack.table if lack.column is None else f"{lack.table}.{lack.column}"
         detail = "missing" if lack.found is None else f"is {lack.found}"
@@ -124,6 +124,9 @@ def _ours(connection: Connection) -> Iterator[Check]:
         return
     if not state.installed:
         yield Check("oneroof", "schema", "note", "not installed", "oneroof install")
+    elif state.host_schema != host_schema.of_process():
+        other = migrate.elsewhere(state, host_schema.of_process())
+        yield Check("oneroof", "schema", "fail", str(other), other.hint)
     elif not state.current:
         yield Check(
             "oneroof", "schema", "fail", f"of oneroof {state.version}, this is {__version__}", "oneroof upgrade"
@@ -133,14 +136,15 @@ def _ours(connection: Connection) -> Iterator[Check]:
         (tables, views, functions) = connection.execute(queries("doctor")["objects"]).fetchone() or (0, 0, 0)
         yield Check("oneroof", "objects", "ok", f"{tables} tables, {views} views, {functions} functions")
         for planted, owner in connection.execute(queries("doctor")["planted"]):
-            yield Check("oneroof", planted, "fail", f"has a name of ours and belongs to {owner}", "drop it")
-    for channel, what in connection.execute(queries("doctor")["triggers"]):
+            yield Check("oneroof", planted, "fail", f"is in our schema and belongs to {owner}", "drop it")
+    for channel, what in connection.execute(queries("doctor")["triggers"], {"schema": host_schema.of_process()}):
         yield Check("oneroof", channel, "warn", f"{what} runs with our rights when we write there", "know whose it is")
 
 
 def _privileges(connection: Connection, server: Server) -> Iterator[Check]:
     names = [table.name for table in substrate.tables()]
-    unreadable, ungrantable = connection.execute(queries("doctor")["grants"], {"tables": names}).fetchone() or ([], [])
+    given = {"tables": names, "schema": host_schema.of_process()}
+    unreadable, ungrantable = connection.execute(queries("doctor")["grants"], given).fetchone() or ([], [])
     yield Check(
         "privileges",
         "read",
@@ -148,11 +152,11 @@ def _privileges(connection: Connection, server: Server) -> Iterator[Check]:
         f"cannot SELECT {', '.join(unreadable)}" if unreadable else "every table of the substrate can be read",
         "GRANT SELECT to this login" if unreadable else None,
     )
-    create_role, create_public = connection.execute(queries("doctor")["powers"]).fetchone() or (False, False)
-    may_install = create_role and create_public and not ungrantable
+    create_role, create_schema = connection.execute(queries("doctor")["powers"]).fetchone() or (False, False)
+    may_install = create_role and create_schema and not ungrantable
     lacking = [
         *([] if create_role else ["CREATEROLE"]),
-        *([] if create_public else ["CREATE on schema public"]),
+        *([] if create_schema else ["CREATE on the database"]),
         *([f"the right to GRANT on {', '.join(ungrantable)}"] if ungrantable else []),
     ]
     yield Check(
@@ -176,7 +180,8 @@ def _followed(connection: Connection) -> list[tuple[str, str, str | None, list[s
     (registered,) = connection.execute(queries("doctor")["registered"]).fetchone() or (False,)
     if registered:
         return [tuple(row) for row in connection.execute(queries("doctor")["sources"])]
-    return [(t.name, f"public.{t.name}", t.timestamp, list(t.key), None) for t in substrate.tables() if t.is_source]
+    schema = host_schema.quoted(host_schema.of_process())
+    return [(t.name, f"{schema}.{t.name}", t.timestamp, list(t.key), None) for t in substrate.tables() if t.is_source]
 
 
 def guarantees(connection: Connection) -> Iterator[Guarantee]:

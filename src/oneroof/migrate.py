@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import psycopg
 from psycopg import errors as pg
 
-from oneroof import __version__, script, substrate
+from oneroof import __version__, host_schema, script, substrate
 from oneroof.config import Settings
 from oneroof.connection import Connection, inspect
 from oneroof.errors import Refused, Unavailable, Wrong, from_database
@@ -32,6 +32,7 @@ class State:
     applied: dict[int, tuple[str, str]]
     content_sha256: str | None
     version: str | None
+    host_schema: str | None
 
     @property
     def pending(self) -> list[Migration]:
@@ -48,10 +49,10 @@ def read_state(connection: Connection) -> State:
     # Asked of the table of tables and not of to_regclass, which may remember what another session has just dropped.
     (installed,) = one(connection, named["installed"])
     if not installed:
-        return State(installed=False, applied={}, content_sha256=None, version=None)
+        return State(installed=False, applied={}, content_sha256=None, version=None, host_schema=None)
     try:
         applied = {number: (name, sha) for number, name, sha in connection.execute(named["applied"])}
-        version, content = connection.execute(named["schema"]).fetchone() or (None, None)
+        version, content, host = connection.execute(named["schema"]).fetchone() or (None, None, None)
     except pg.InsufficientPrivilege as error:
         raise Refused(
             f"this login may not read {LEDGER}",
@@ -69,7 +70,7 @@ def read_state(connection: Connection) -> State:
                 f"migration {number:04d}_{name} was edited after it was applied here",
                 hint="restore the file, and make the change in a new migration",
             )
-    return State(installed=True, applied=applied, content_sha256=content, version=version)
+    return State(installed=True, applied=applied, content_sha256=content, version=version, host_schema=host)
 
 
 def require_current(connection: Connection) -> None:
@@ -77,6 +78,8 @@ def require_current(connection: Connection) -> None:
     state = read_state(connection)
     if not state.installed:
         raise Unavailable("oneroof is not installed in this database", hint="oneroof install")
+    if state.host_schema != host_schema.of_process():
+        raise elsewhere(state, host_schema.of_process())
     if not state.current:
         raise Unavailable(
             f"the schema here is of oneroof {state.version}; this is {__version__} and its schema differs",
@@ -84,9 +87,24 @@ def require_current(connection: Connection) -> None:
         )
 
 
+def elsewhere(state: State, schema: str) -> Unavailable:
+    """What a process is told whose setting names another schema of the host than this installation."""
+    return Unavailable(
+        f"oneroof is installed here for a host whose tables lie in the schema {state.host_schema}; "
+        f"this process is set to {schema}",
+        hint=f"ONEROOF_HOST_SCHEMA={state.host_schema}; or, if the host has moved its tables, oneroof upgrade",
+    )
+
+
 def install(connection: Connection, *, settings: Settings) -> bool:
     """Bring the schema to what this package ships. False if it already was."""
-    return _apply(connection, settings=settings, needed=lambda state: not state.current)
+
+    def needed(state: State) -> bool:
+        if state.installed and state.host_schema != settings.host_schema:
+            raise elsewhere(state, settings.host_schema)
+        return not state.current
+
+    return _apply(connection, settings=settings, needed=needed)
 
 
 def upgrade(connection: Connection, *, settings: Settings) -> bool:
@@ -101,7 +119,7 @@ def _apply(connection: Connection, *, settings: Settings, needed: Callable[[Stat
             f"the server is a standby and read-only; nothing can be installed in {server.database}",
             hint="name the primary with --dsn or ONEROOF_DSN",
         )
-    lacking = substrate.lacks(connection)
+    lacking = substrate.lacks(connection, schema=settings.host_schema)
     if lacking:
         raise Unavailable(
             f"the database {server.database} does not have the substrate: " + "; ".join(map(str, lacking)),
@@ -113,7 +131,7 @@ def _apply(connection: Connection, *, settings: Settings, needed: Callable[[Stat
         state = read_state(connection)
         if not needed(state):
             return False
-        for step in script.install_steps(state.pending):
+        for step in script.install_steps(state.pending, settings=settings):
             connection.execute(step.sql)
         return True
 
@@ -129,7 +147,10 @@ def uninstall(connection: Connection, *, settings: Settings) -> bool:
         state = read_state(connection)
         if not state.installed:
             return False
-        for step in script.uninstall_steps(m for m in script.migrations() if m.number in state.applied):
+        if state.host_schema != settings.host_schema:
+            raise elsewhere(state, settings.host_schema)
+        applied = (m for m in script.migrations() if m.number in state.applied)
+        for step in script.uninstall_steps(applied, settings=settings):
             connection.execute(step.sql)
         return True
 

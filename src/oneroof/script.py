@@ -1,7 +1,8 @@
 """The script of an installation: named steps, composed from files, the same whether printed or run.
 
-Numbered migrations change tables once; functions, views and grants are applied whole each time. The substrate gets
-grants and nothing else (promise 19). Composing needs no connection.
+Numbered migrations change tables once; functions, views and grants are applied whole each time. All that is ours lies
+in the schema `oneroof`; a table of the host is named `host.<table>`, and each step has the host's schema put there. The
+substrate gets grants and nothing else (promise 19). Composing needs no connection.
 """
 
 from __future__ import annotations
@@ -9,14 +10,15 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
 from oneroof import __version__, substrate
 from oneroof.config import Settings
+from oneroof.host_schema import placed, quoted
 
 LEDGER = "oneroof.governance_migration"
 _FILE = re.compile(r"^(?P<number>\d{4})_(?P<name>[a-z0-9_]+)\.up\.sql$")
@@ -69,13 +71,13 @@ def content_sha256() -> str:
 
 def print_install(settings: Settings) -> str:
     """The script for an empty host, in plain SQL."""
-    return _script([begin(settings), _substrate_guard(), *install_steps(migrations())])
+    return _script([begin(settings), _substrate_guard(settings), *install_steps(migrations(), settings=settings)])
 
 
 def print_upgrade(settings: Settings) -> str:
     """The script for psql on any older schema: each migration asks first whether it was applied."""
     steps = []
-    for step in install_steps(migrations()):
+    for step in install_steps(migrations(), settings=settings):
         if match := re.match(r"migration (\d{4})", step.name):
             number = int(match[1])
             guard = f"SELECT NOT EXISTS (SELECT FROM {LEDGER} WHERE number = {number}) AS todo \\gset\n"
@@ -86,7 +88,7 @@ def print_upgrade(settings: Settings) -> str:
 
 def print_uninstall(settings: Settings) -> str:
     """The script that takes it all away."""
-    return _script([begin(settings), *uninstall_steps(migrations())])
+    return _script([begin(settings), *uninstall_steps(migrations(), settings=settings)])
 
 
 def begin(settings: Settings) -> Step:
@@ -103,13 +105,15 @@ def begin(settings: Settings) -> Step:
     )
 
 
-def install_steps(pending: Iterable[Migration]) -> list[Step]:
-    return [
+def install_steps(pending: Iterable[Migration], *, settings: Settings) -> list[Step]:
+    steps = [
         Step("roles", _part("roles")),
+        Step("schema", _part("schema")),
         Step(
-            "act as oneroof_owner",
-            "GRANT USAGE, CREATE ON SCHEMA public TO oneroof_owner;\nSET LOCAL ROLE oneroof_owner;",
+            "the host's schema",
+            f"GRANT USAGE ON SCHEMA {quoted(settings.host_schema)} TO oneroof_owner, oneroof_reader, oneroof_worker;",
         ),
+        Step("act as oneroof_owner", "SET LOCAL ROLE oneroof_owner;"),
         *(
             Step(
                 f"migration {m.number:04d} {m.name}",
@@ -123,15 +127,16 @@ def install_steps(pending: Iterable[Migration]) -> list[Step]:
         Step(
             "record",
             "SET LOCAL ROLE oneroof_owner;\n"
-            "INSERT INTO oneroof.governance_schema (version, content_sha256)\n"
-            f"VALUES ('{__version__}', '{content_sha256()}')\n"
+            "INSERT INTO oneroof.governance_schema (version, content_sha256, host_schema)\n"
+            f"VALUES ('{__version__}', '{content_sha256()}', '{settings.host_schema}')\n"
             "ON CONFLICT (only_row) DO UPDATE SET version = excluded.version,\n"
-            "  content_sha256 = excluded.content_sha256, applied_at = now();\n"
-            "SET LOCAL ROLE NONE;\nREVOKE CREATE ON SCHEMA public FROM oneroof_owner;",
+            "  content_sha256 = excluded.content_sha256, host_schema = excluded.host_schema, applied_at = now();\n"
+            "SET LOCAL ROLE NONE;",
         ),
         Step("rules", f"SET LOCAL ROLE oneroof_owner;\n{_rules()}SET LOCAL ROLE NONE;"),
         Step("people", f"SET LOCAL ROLE oneroof_owner;\n{_part('people')}SET LOCAL ROLE NONE;"),
     ]
+    return _placed(steps, settings)
 
 
 def _whole() -> list[Step]:
@@ -150,18 +155,24 @@ def _whole() -> list[Step]:
     ]
 
 
-def uninstall_steps(applied: Iterable[Migration]) -> list[Step]:
+def uninstall_steps(applied: Iterable[Migration], *, settings: Settings) -> list[Step]:
     downs = sorted(applied, key=lambda m: m.number, reverse=True)
-    return [
+    steps = [
         Step("take the roles for ourselves", _part("roles")),
         Step("act as oneroof_owner", "SET LOCAL ROLE oneroof_owner;"),
         Step("leave the channels in order", _part("leave_channels")),
         Step("drop views", _part("drop_views")),
         *(Step(f"migration {m.number:04d} {m.name}, back", m.down.rstrip()) for m in downs),
         Step("drop functions", _part("drop_functions").replace("/* shipped */", "''")),
+        Step("drop schema", "DROP SCHEMA oneroof;"),
         Step("act as the installer again", "SET LOCAL ROLE NONE;"),
         Step("give back grants and roles", _part("unroles")),
     ]
+    return _placed(steps, settings)
+
+
+def _placed(steps: Iterable[Step], settings: Settings) -> list[Step]:
+    return [replace(step, sql=placed(step.sql, settings.host_schema)) for step in steps]
 
 
 def _rules() -> str:
@@ -183,13 +194,13 @@ def _events() -> str:
 
 
 def _substrate_grants() -> str:
-    names = ", ".join(f"public.{table.name}" for table in substrate.tables())
+    names = ", ".join(f"host.{table.name}" for table in substrate.tables())
     return f"SET LOCAL ROLE NONE;\nGRANT SELECT ON {names}\n  TO oneroof_owner, oneroof_reader, oneroof_worker;"
 
 
-def _substrate_guard() -> Step:
-    names = ", ".join(f"'{table.name}'" for table in substrate.tables())
-    return Step("substrate", _part("substrate_guard").replace("/* tables */", names))
+def _substrate_guard(settings: Settings) -> Step:
+    names = ", ".join(f"'host.{table.name}'" for table in substrate.tables())
+    return Step("substrate", placed(_part("substrate_guard").replace("/* tables */", names), settings.host_schema))
 
 
 def _script(steps: Iterable[Step]) -> str:
@@ -198,16 +209,24 @@ def _script(steps: Iterable[Step]) -> str:
 
 
 def folder(name: str) -> list[Step]:
-    paths = sorted(_sql(name).iterdir(), key=lambda entry: entry.name)
+    """The files of a folder and of those in it, in the order of their own names."""
     return [
         Step(f"{name.removesuffix('s')} {path.name.removesuffix('.sql')}", _text(path))
-        for path in paths
+        for path in sorted(_files(_sql(name)), key=lambda path: path.name)
         if path.name.endswith(".sql")
     ]
 
 
 def _shipped(name: str) -> str:
     return files("oneroof").joinpath(name, "default.yaml").read_text(encoding="utf-8")
+
+
+def _files(folder: Traversable) -> Iterator[Traversable]:
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            yield from _files(entry)
+        else:
+            yield entry
 
 
 def _part(name: str) -> str:

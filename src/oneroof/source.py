@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import psycopg
 from psycopg import sql
 
-from oneroof import approvals, substrate
+from oneroof import approvals, host_schema, substrate
 from oneroof.connection import Connection
 from oneroof.errors import OneroofError, Refused
 from oneroof.statements import one, queries
@@ -139,7 +139,7 @@ def add(
     """Register a table, and let our readers SELECT from it. The same table again replaces what was said of it."""
     shape = _look_up(connection, table)
     wanted = Source(
-        source_name=shape.table_name if shape.schema_name == "public" else f"{shape.schema_name}.{shape.table_name}",
+        source_name=_named(shape),
         schema_name=shape.schema_name,
         table_name=shape.table_name,
         source_kind=kind,
@@ -244,11 +244,20 @@ def check(connection: Connection, source: Source) -> list[str]:
     return [str(problem) for problem in _problems(replace(source, types=shape.columns), shape)]
 
 
+def _named(shape: Shape) -> str:
+    """The name of a source: its table's, in the host's schema and in ours; the host's tables take no name of ours."""
+    is_taken = not shape.is_ours and shape.table_name in _OWN | _OWN_OBJECTS
+    if shape.is_ours or (shape.schema_name == host_schema.of_process() and not is_taken):
+        return shape.table_name
+    return f"{shape.schema_name}.{shape.table_name}"
+
+
 def _look_up(connection: Connection, table: str) -> Shape:
     """The table that SQL would mean by these words."""
     try:
         # The name is resolved as a session would, everything else of it under the pinned path.
-        with transaction(connection, doing=f"looking up {table}", read_only=True, search_path="public, pg_temp"):
+        path = f"{host_schema.quoted(host_schema.of_process())}, pg_temp"
+        with transaction(connection, doing=f"looking up {table}", read_only=True, search_path=path):
             (relation,) = one(connection, queries("source")["resolve"], {"table": table})
         with transaction(connection, doing=f"looking up {table}", read_only=True):
             row = connection.execute(queries("source")["look_up"], {"relation": relation}).fetchone()

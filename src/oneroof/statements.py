@@ -11,6 +11,7 @@ from typing import Any
 import psycopg
 from psycopg.rows import TupleRow
 
+from oneroof import host_schema
 from oneroof.connection import Answer, Connection
 from oneroof.errors import Wrong
 
@@ -52,4 +53,4 @@ def one(connection: Connection, query: str | bytes, parameters: Any = None) -> T
 def queries(module: str) -> dict[str, str]:
     """The named queries of `sql/queries/<module>.sql`: `-- name --` and then the statement."""
     text = files("oneroof").joinpath("sql", "queries", f"{module}.sql").read_text(encoding="utf-8")
-    return {found["name"]: found["body"].strip() for found in _NAME.finditer(text)}
+    return {found["name"]: host_schema.placed(found["body"].strip()) for found in _NAME.finditer(text)}

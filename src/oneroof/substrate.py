@@ -68,13 +68,15 @@ def tables() -> tuple[Table, ...]:
     )
 
 
-def lacks(connection: Connection) -> list[Lack]:
+def lacks(connection: Connection, *, schema: str) -> list[Lack]:
     """Everything the seeds expect and this database does not have."""
     found: dict[str, dict[str, str]] = {}
     names = [table.name for table in tables()]
     with transaction(connection, doing="looking at the substrate", read_only=True):
         connection.execute("SET LOCAL quote_all_identifiers = off")
-        for table_name, column, kind in connection.execute(queries("substrate")["columns"], {"tables": names}):
+        for table_name, column, kind in connection.execute(
+            queries("substrate")["columns"], {"tables": names, "schema": schema}
+        ):
             found.setdefault(table_name, {})[column] = kind
     missing: list[Lack] = []
     for table in tables():

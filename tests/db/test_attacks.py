@@ -58,12 +58,12 @@ def logins(installed_database: str) -> Iterator[Logins]:
     ],
 )
 def test_a_planted_overload_is_never_called(logins: Logins, signature: str) -> None:
-    """Whoever may create in public plants a near namesake: no request, decision or close ever runs it."""
+    """A superuser plants a near namesake in our schema: no request, decision or close ever runs it."""
     admin = logins["postgres"]
     result = "anyelement" if "anyelement" in signature else "text"
     body = "BEGIN RAISE EXCEPTION 'hijacked'; END"
     admin.execute(
-        f"CREATE FUNCTION public.{signature} RETURNS {result} LANGUAGE plpgsql AS '{body.replace(chr(39), chr(39) * 2)}'"
+        f"CREATE FUNCTION oneroof.{signature} RETURNS {result} LANGUAGE plpgsql AS '{body.replace(chr(39), chr(39) * 2)}'"
     )
     requester, approver = logins["requester"], logins["approver"]
     number = gates.request(requester, GATE, reason="real")
@@ -75,7 +75,7 @@ def test_a_planted_overload_is_never_called(logins: Logins, signature: str) -> N
     approvals.decide(approver, change, "rejected")
     assert gates.close(logins["viewer"], GATE) is True
     assert not doctor.examine(admin).well
-    with pytest.raises(Refused, match="names of ours are in the way"):
+    with pytest.raises(Refused, match="functions of other roles are in the schema oneroof"):
         migrate.upgrade(admin, settings=SETTINGS)
 
 

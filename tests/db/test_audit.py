@@ -252,7 +252,7 @@ def as_judged(admin: Connection, table: str) -> list[Any]:
     """All that is stored of judgements."""
     rows = admin.execute(
         "SELECT to_jsonb(f) - '{judged_at,settles_until,is_settled,spreads_until,is_spreading,is_heard}'::text[]"
-        f" FROM {table} AS f ORDER BY 1"
+        f" FROM oneroof.{table} AS f ORDER BY 1"
     )
     return [row for (row,) in rows]
 

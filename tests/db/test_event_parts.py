@@ -112,7 +112,7 @@ def test_what_cannot_be_read_is_refused_alone(logins: Logins, active: bool) -> N
     stored = admin.execute(
         " UNION ALL ".join(
             f"SELECT to_jsonb(t)::text FROM {table} AS t"
-            for table in ("system_issues", "event_pending", "event_outbox", "governance_event")
+            for table in ("system_issues", "event_pending", "event_outbox", "oneroof.governance_event")
         )
     )
     assert [text for (text,) in stored if "the whole of it" in text] == []

@@ -545,7 +545,7 @@ def test_doc41_11_2_signal_not_data(logins: Logins, payload: Any, named: str, ac
     stored = logins.admin.execute(
         " UNION ALL ".join(
             f"SELECT to_jsonb(t)::text FROM {table} AS t"
-            for table in ("system_issues", "event_pending", "event_outbox", "governance_event")
+            for table in ("system_issues", "event_pending", "event_outbox", "oneroof.governance_event")
         )
     )
     assert [text for (text,) in stored if "the whole of it" in text] == []
@@ -681,7 +681,7 @@ def test_doc41_11_3_birth_untouched(logins: Logins) -> None:
     """doc 41 §41.11 test 3: option A: no trigger of ours on birth_registry or any other table of the host."""
     triggers = "SELECT tgrelid::regclass::text, proname FROM pg_trigger JOIN pg_proc AS p ON p.oid = tgfoid"
     ours = {str(table) for table, function in logins.admin.execute(triggers) if str(function).startswith("gov_")}
-    assert ours == {"gov_worker_cursor", "governance_candidate_state"}
+    assert ours == {"oneroof.gov_worker_cursor", "oneroof.governance_candidate_state"}
 
 
 def test_doc41_11_8_one_domain(logins: Logins) -> None:

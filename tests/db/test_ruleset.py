@@ -262,7 +262,7 @@ def test_the_database_refuses_what_no_file_went_through(admin: Connection) -> No
         rows = admin.execute(
             "SELECT rolname FROM pg_roles WHERE rolname LIKE 'oneroof%%' AND rolname <> 'oneroof_owner'"
             " AND has_table_privilege(oid, %s, 'INSERT, UPDATE, DELETE, TRUNCATE')",
-            (table,),
+            (f"oneroof.{table}",),
         ).fetchall()
         assert rows == []
 

@@ -75,7 +75,7 @@ def test_any_table_can_be_a_source(
     [
         ("v_registry_counts", {"key": ["collection_name"]}, "is a view"),
         ("pg_class", {"key": ["oid"]}, "system table"),
-        ("governance_person", {"key": ["person_code"]}, "oneroof's own"),
+        ("oneroof.governance_person", {"key": ["person_code"]}, "oneroof's own"),
         ("no_such_table", {"key": ["id"]}, "there is no table"),
         ("birth_registry; DROP TABLE birth_registry", {"key": ["id"]}, "no table|not the name"),
         ("", {"key": ["id"]}, "no table|not the name"),

@@ -84,7 +84,7 @@ def test_the_objects_of_a_removed_source_are_retired(
     assert admin.execute(ended).fetchall() == [("source_removed",)]
     watch(admin)
     assert findings(admin) == []
-    facts = "SELECT count(*) FROM {} WHERE source_name = 'src'"
+    facts = "SELECT count(*) FROM oneroof.{} WHERE source_name = 'src'"
     for table in ("governance_fact_set", "governance_class", "governance_class_finding", "gov_worker_cursor"):
         assert one(admin, facts.format(table)) == (0,), table
     last = one(admin, "SELECT action FROM registry_changelog WHERE entity_type = 'oneroof.source' ORDER BY id DESC")

@@ -66,7 +66,7 @@ def record_writes(admin: Connection) -> None:
     for table in ("gov_worker_cursor", "governance_candidate_state", "governance_open_row", "governance_open_span"):
         for event in ("INSERT", "UPDATE"):
             admin.execute(
-                f"CREATE TRIGGER noted_{event} AFTER {event} ON {table} REFERENCING NEW TABLE AS rows"
+                f"CREATE TRIGGER noted_{event} AFTER {event} ON oneroof.{table} REFERENCING NEW TABLE AS rows"
                 " FOR EACH STATEMENT EXECUTE FUNCTION note_write()"
             )
 

@@ -163,12 +163,12 @@ def test_a_failing_install_leaves_nothing(lone_bed: Bed, monkeypatch: pytest.Mon
     """Whatever step fails, neither objects nor roles nor grants remain."""
     with lone_bed.database(lone_bed.estate()) as name, connect(lone_bed.dsn(name)) as connection:
         before = everything(connection)
-        steps = script.install_steps(script.migrations())
+        steps = script.install_steps(script.migrations(), settings=SETTINGS)
         # One function is like another; every other step is like none.
         functions = [place for place, step in enumerate(steps) if step.name.startswith("function ")]
         for cut in sorted({*range(1, len(steps))}.difference(place for place in functions if place % 10)):
             broken = [*steps[:cut], script.Step("broken", "SELECT 1/0")]
-            monkeypatch.setattr(script, "install_steps", lambda _pending, broken=broken: broken)
+            monkeypatch.setattr(script, "install_steps", lambda *_, broken=broken, **__: broken)
             with pytest.raises(Wrong, match="division by zero"):
                 migrate.install(connection, settings=SETTINGS)
         assert everything(connection) == before

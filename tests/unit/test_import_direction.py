@@ -16,6 +16,7 @@ LAYERS = (
     {"oneroof"},
     {"oneroof.errors", "oneroof.model", "oneroof.moment", "oneroof.document"},
     {"oneroof.config", "oneroof.owner_lines", "oneroof.certificate", "oneroof.vocabulary"},
+    {"oneroof.host_schema"},
     {"oneroof.connection"},
     {"oneroof.statements", "oneroof.transaction"},
     {

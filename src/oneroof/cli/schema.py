@@ -11,6 +11,7 @@ from oneroof import __version__, channels, migrate, people, script
 from oneroof.cli.session import Session
 from oneroof.connection import Connection
 from oneroof.errors import Refused, Unavailable, Usage
+from oneroof.host_schema import of_process
 from oneroof.statements import one
 
 PRINT = typer.Option(False, "--print", help="Print the SQL and do nothing; needs no connection.")
@@ -28,14 +29,19 @@ def install(
     print_only: bool = PRINT,
     yes: bool = YES,
     approver: list[str] = typer.Option([], help="A login to register as one of the first approvers; twice."),
+    host_schema: str | None = typer.Option(
+        None, help="The schema of the host's tables; else ONEROOF_HOST_SCHEMA, else public."
+    ),
 ) -> None:
     """Install into the database that has the host's tables.
 
-    Adds tables, views, functions and roles of oneroof's own and grants them SELECT on the host's tables. Nothing of
-    the host is altered; `oneroof uninstall` leaves the catalog as it was. Asks nothing. Running it again is harmless.
+    Adds a schema `oneroof` with tables, views and functions, and roles that it grants SELECT on the host's tables.
+    Nothing of the host is altered; `oneroof uninstall` leaves the catalog as it was. Asks nothing. Running it again is
+    harmless.
     """
     del yes
     session: Session = ctx.obj
+    session.given["host_schema"] = host_schema
     if print_only:
         return _print(session, script.print_install(session.settings))
     connection = session.connect()
@@ -46,6 +52,8 @@ def install(
         if login not in {known for person in people.listing(connection) for known in person.logins}:
             content = {"action": "add", "login": login, "roles": ["operator", "approver"]}
             people.change(connection, login, content, reason=None)
+    if session.settings.host_schema != of_process():
+        session.say(f"every other command needs the setting too: ONEROOF_HOST_SCHEMA={session.settings.host_schema}")
     return _report(session, connection, changed=changed)
 
 

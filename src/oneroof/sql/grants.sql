@@ -1,6 +1,7 @@
 -- Who may do what, applied whole at every install and upgrade. SELECT on the substrate comes from substrate.toml, in
 -- the step before this one. Column lists are the narrowest that the functions need.
-GRANT USAGE ON SCHEMA public TO oneroof_owner, oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver,
+REVOKE ALL ON SCHEMA oneroof FROM PUBLIC;
+GRANT USAGE ON SCHEMA oneroof TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver,
   oneroof_executor, oneroof_console;
 
 -- The owner, for its functions alone: the shared channels they write.
@@ -27,9 +28,9 @@ GRANT INSERT (id, recipient_ref, event_domain, event_type, event_stream, scope_s
 GRANT INSERT (event_id, actor_ref, read_at, read_status_source) ON host.event_read TO oneroof_owner;
 DO $sequences$
 DECLARE
-  written CONSTANT regclass[] :=
-    '{host.registry_changelog, host.approval_requests, host.system_issues, host.event_pending, host.evolution_snapshots,
-      host.event_outbox, host.event_type_registry, host.event_subscription, host.event_read}';
+  written CONSTANT regclass[] := ARRAY[
+    'host.registry_changelog', 'host.approval_requests', 'host.system_issues', 'host.event_pending', 'host.evolution_snapshots',
+    'host.event_outbox', 'host.event_type_registry', 'host.event_subscription', 'host.event_read']::regclass[];
   found record;
 BEGIN
   -- Sequences that belong to the columns, and any other that a column's default takes its number from.

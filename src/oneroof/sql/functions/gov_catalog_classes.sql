@@ -12,7 +12,7 @@ AS $$
   ), known AS MATERIALIZED (
     SELECT r.schema || '.' || r.name AS name FROM relation AS r
     UNION
-    SELECT r.name FROM relation AS r WHERE r.schema = 'public'
+    SELECT r.name FROM relation AS r WHERE r.schema = (SELECT i.host_schema FROM oneroof.governance_schema AS i)
   )
   SELECT m.entity_type::text COLLATE "default", bool_and(k.name IS NULL)
   FROM host.meta_catalog AS m LEFT JOIN known AS k ON k.name = m.registry_collection::text COLLATE "default"

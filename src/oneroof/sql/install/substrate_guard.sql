@@ -6,7 +6,7 @@ BEGIN
     RAISE EXCEPTION 'oneroof needs PostgreSQL 15 or newer; this is %', current_setting('server_version');
   END IF;
   SELECT string_agg(name, ', ') INTO missing
-  FROM unnest(ARRAY[/* tables */]) AS name WHERE to_regclass('public.' || name) IS NULL;
+  FROM unnest(ARRAY[/* tables */]) AS name WHERE to_regclass(name) IS NULL;
   IF missing IS NOT NULL THEN
     RAISE EXCEPTION 'the substrate is not all there: % missing', missing USING HINT = 'oneroof doctor';
   END IF;

@@ -13,9 +13,10 @@ CREATE TABLE oneroof.governance_schema (
   only_row       boolean PRIMARY KEY DEFAULT true CHECK (only_row),
   version        text NOT NULL,
   content_sha256 text NOT NULL,
+  host_schema    text NOT NULL,
   applied_at     timestamptz NOT NULL DEFAULT now()
 );
-COMMENT ON TABLE oneroof.governance_schema IS 'the hash of the functions, views and grants that were last applied whole';
+COMMENT ON TABLE oneroof.governance_schema IS 'the hash of the functions, views and grants that were last applied whole, and the schema of the host''s tables that they name';
 
 CREATE TABLE oneroof.governance_person (
   person_code  text PRIMARY KEY CHECK (person_code ~ '^[[:alnum:]][[:alnum:]_.@-]{0,62}$'),

@@ -17,8 +17,9 @@ LEFT JOIN LATERAL (
     WHERE u.is_whole ORDER BY u.indisprimary DESC, cardinality(u.key), u.key LIMIT 1) AS key
   FROM pg_catalog.pg_class AS c
   JOIN pg_catalog.pg_namespace AS p ON p.oid = c.relnamespace
+  CROSS JOIN oneroof.governance_schema AS i
   LEFT JOIN oneroof.governance_source AS s ON s.relation = c.oid
   WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
-    AND (p.nspname = 'public' AND c.relname::text COLLATE "default" = n.registry OR (p.nspname || '.' || c.relname) COLLATE "default" = n.registry)
-  ORDER BY p.nspname = 'public' DESC LIMIT 1) AS k ON true
+    AND (p.nspname = i.host_schema AND c.relname::text COLLATE "default" = n.registry OR (p.nspname || '.' || c.relname) COLLATE "default" = n.registry)
+  ORDER BY p.nspname = i.host_schema DESC LIMIT 1) AS k ON true
 ORDER BY n.registry

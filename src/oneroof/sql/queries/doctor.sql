@@ -35,30 +35,30 @@ SELECT coalesce(array_agg(c.relname::text ORDER BY c.relname) FILTER (WHERE NOT 
        coalesce(array_agg(c.relname::text ORDER BY c.relname)
                 FILTER (WHERE NOT (pg_has_role(c.relowner, 'USAGE') OR has_table_privilege(c.oid, 'SELECT WITH GRANT OPTION'))), '{}')
 FROM pg_catalog.pg_class AS c
-WHERE c.relnamespace = 'public'::regnamespace AND c.relname = ANY (%(tables)s)
+WHERE c.relnamespace = (SELECT n.oid FROM pg_catalog.pg_namespace AS n WHERE n.nspname = %(schema)s::text) AND c.relname = ANY (%(tables)s)
 
 -- powers --
 SELECT (rolsuper OR rolcreaterole) AND NOT EXISTS (
          SELECT FROM pg_catalog.pg_roles AS r
          WHERE r.rolname ~ '^oneroof_' AND current_setting('server_version_num')::int >= 160000
            AND NOT pg_has_role(current_user, r.oid, 'MEMBER WITH ADMIN OPTION')),
-       has_schema_privilege('public', 'CREATE')
+       has_database_privilege(current_database(), 'CREATE')
 FROM pg_catalog.pg_roles WHERE rolname = current_user
 
 -- planted --
 SELECT p.oid::regprocedure::text, p.proowner::regrole::text FROM pg_catalog.pg_proc AS p
-WHERE p.pronamespace = 'oneroof'::regnamespace AND p.proname ~ '^gov_' AND p.proowner <> 'oneroof_owner'::regrole
+WHERE p.pronamespace = 'oneroof'::regnamespace AND p.proowner <> 'oneroof_owner'::regrole
 
 -- triggers --
-SELECT c.relname::text, format('the trigger %s', t.tgname) FROM pg_catalog.pg_trigger AS t
+SELECT c.relname::text, format('the trigger %%s', t.tgname) FROM pg_catalog.pg_trigger AS t
 JOIN pg_catalog.pg_class AS c ON c.oid = t.tgrelid
-WHERE NOT t.tgisinternal AND c.relnamespace = 'public'::regnamespace
+WHERE NOT t.tgisinternal AND c.relnamespace = (SELECT n.oid FROM pg_catalog.pg_namespace AS n WHERE n.nspname = %(schema)s::text)
   AND c.relname IN ('approval_requests', 'dot_config', 'event_outbox', 'event_pending', 'event_read', 'event_subscription',
                     'event_type_registry', 'queue_heartbeat', 'registry_changelog', 'system_issues')
 UNION ALL
-SELECT c.relname::text, format('the policy %s', p.polname) FROM pg_catalog.pg_policy AS p
+SELECT c.relname::text, format('the policy %%s', p.polname) FROM pg_catalog.pg_policy AS p
 JOIN pg_catalog.pg_class AS c ON c.oid = p.polrelid
-WHERE c.relnamespace = 'public'::regnamespace
+WHERE c.relnamespace = (SELECT n.oid FROM pg_catalog.pg_namespace AS n WHERE n.nspname = %(schema)s::text)
   AND c.relname IN ('approval_requests', 'dot_config', 'event_outbox', 'event_pending', 'event_read', 'event_subscription',
                     'event_type_registry', 'queue_heartbeat', 'registry_changelog', 'system_issues')
 

@@ -7,4 +7,4 @@ SELECT EXISTS (SELECT FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace
 SELECT number, name, sha256 FROM oneroof.governance_migration
 
 -- schema --
-SELECT version, content_sha256 FROM oneroof.governance_schema
+SELECT version, content_sha256, host_schema FROM oneroof.governance_schema
