@@ -19,7 +19,7 @@ from oneroof.config import Settings
 from oneroof.connection import Connection, inspect
 from oneroof.errors import Refused, Unavailable, Wrong, from_database
 from oneroof.script import LEDGER, Migration
-from oneroof.statements import one, queries
+from oneroof.statements import queries
 
 ATTEMPTS = 8
 
@@ -47,17 +47,16 @@ def read_state(connection: Connection) -> State:
     """What is applied here; an edited file, or a newer database, is an error that says so."""
     named = queries("migrate")
     # Asked of the table of tables and not of to_regclass, which may remember what another session has just dropped.
-    (installed,) = one(connection, named["installed"])
-    if not installed:
+    installed = connection.execute(named["installed"]).fetchone()
+    if installed is None:
         return State(installed=False, applied={}, content_sha256=None, version=None, host_schema=None)
-    try:
-        applied = {number: (name, sha) for number, name, sha in connection.execute(named["applied"])}
-        version, content, host = connection.execute(named["schema"]).fetchone() or (None, None, None)
-    except pg.InsufficientPrivilege as error:
+    if not installed[0]:
         raise Refused(
             f"this login may not read {LEDGER}",
             hint="ask for a role: oneroof person add … or GRANT oneroof_reader TO …",
-        ) from error
+        )
+    applied = {number: (name, sha) for number, name, sha in connection.execute(named["applied"])}
+    version, content, host = connection.execute(named["schema"]).fetchone() or (None, None, None)
     shipped = {migration.number: migration for migration in script.migrations()}
     for number, (name, sha) in sorted(applied.items()):
         if number not in shipped:

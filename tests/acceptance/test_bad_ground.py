@@ -249,13 +249,14 @@ def test_a_full_disk_pauses_a_sweep_which_goes_on_by_itself(home: Path) -> None:
 
         home = Path(sys.argv[1])
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m,mode=0777", "tmpfs", home / "small"], check=True)
-        done = "SELECT events_seen = (SELECT count(*) FROM birth_registry) FROM gov_worker_cursor"
+        done = "SELECT events_seen = (SELECT count(*) FROM birth_registry) FROM oneroof.gov_worker_cursor"
         with EmbeddedServer.open(home=home, linger=0) as server:
             with psycopg.connect(server.dsn(), autocommit=True) as admin:
                 build(admin, rows=20_000, seed=1)
                 migrate.install(admin, settings=Settings(home=home))
                 admin.execute(f"CREATE TABLESPACE small LOCATION '{home / 'small'}'")
-                for name in ("TABLE governance_candidate_state", "INDEX governance_candidate_state_pkey"):
+                state = "oneroof.governance_candidate_state"
+                for name in (f"TABLE {state}", f"INDEX {state}_pkey"):
                     admin.execute(f"ALTER {name} SET TABLESPACE small")
                 admin.execute("CREATE TABLE filler (n text) TABLESPACE small")
                 try:

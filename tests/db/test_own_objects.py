@@ -54,7 +54,7 @@ def test_own_objects_have_books_of_their_own_and_the_hosts_do_not_change(admin: 
     after = books(admin)
     assert {name: after[name] for name in before} == before
     for name in NAMES:
-        (rows,) = one(admin, f"SELECT count(*) FROM {name}")
+        (rows,) = one(admin, f"SELECT count(*) FROM oneroof.{name}")
         assert (after[name]["total"], after[name]["covered"]) == (rows, rows), name
     scopes = {each.name: each for each in proof.prove(admin, deep=True, progress=silent).scopes}
     assert {name: (scopes[name].is_balanced, scopes[name].is_complete) for name in NAMES} == dict.fromkeys(

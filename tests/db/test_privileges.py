@@ -147,4 +147,4 @@ def test_a_stranger_reads_and_does_nothing(installed_database: str) -> None:
         connection.execute("SET ROLE pg_read_all_settings")
         for name in ("governance_person", "governance_request", "v_gate_state"):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
-                connection.execute(f"SELECT FROM {name}")
+                connection.execute(f"SELECT FROM oneroof.{name}")

@@ -16,6 +16,7 @@ from catalog import everything
 from oneroof import approvals, channels, gates, lease, migrate, people, script
 from oneroof.errors import OneroofError, Refused, Unavailable, Wrong
 from oneroof.estate.build import build
+from oneroof.host_schema import placed
 
 HOST = "host_owner"
 
@@ -73,8 +74,7 @@ def test_install_alters_nothing_of_the_substrate(lone_bed: Bed) -> None:
 
     def substrate(lines: list[str]) -> list[str]:
         kinds = ("attribute", "constraint", "trigger", "index", "view", "comment", "type")
-        ours = ("governance_", "gov_", " v_")
-        return [line for line in lines if line.startswith(kinds) and not any(mark in line for mark in ours)]
+        return [line for line in lines if line.startswith(kinds) and "oneroof." not in line]
 
     with lone_bed.database(lone_bed.estate()) as name, connect(lone_bed.dsn(name)) as connection:
         before = substrate(everything(connection))
@@ -262,7 +262,7 @@ def test_every_function_body_is_valid(installed_database: str) -> None:
         for step in script.folder("functions"):
             body = step.sql[step.sql.index("CREATE OR REPLACE FUNCTION") :]
             connection.execute("RESET ROLE")
-            connection.execute(body)
+            connection.execute(placed(body, SETTINGS.host_schema))
 
 
 def run_psql(bed: Bed, dsn: str, text: str) -> None:

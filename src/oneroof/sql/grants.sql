@@ -1,9 +1,5 @@
 -- Who may do what, applied whole at every install and upgrade. SELECT on the substrate comes from substrate.toml, in
 -- the step before this one. Column lists are the narrowest that the functions need.
-REVOKE ALL ON SCHEMA oneroof FROM PUBLIC;
-GRANT USAGE ON SCHEMA oneroof TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver,
-  oneroof_executor, oneroof_console;
-
 -- The owner, for its functions alone: the shared channels they write.
 GRANT INSERT ON host.registry_changelog, host.approval_requests TO oneroof_owner;
 GRANT UPDATE (status, decided_by, decided_at, updated_at) ON host.approval_requests TO oneroof_owner;
@@ -53,6 +49,9 @@ $sequences$;
 
 -- Nothing of ours is for everybody.
 SET LOCAL ROLE oneroof_owner;
+REVOKE ALL ON SCHEMA oneroof FROM PUBLIC;
+GRANT USAGE ON SCHEMA oneroof TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_executor,
+  oneroof_console;
 DO $nobody$
 DECLARE
   found record;

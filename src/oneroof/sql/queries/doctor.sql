@@ -63,13 +63,17 @@ WHERE c.relnamespace = (SELECT n.oid FROM pg_catalog.pg_namespace AS n WHERE n.n
                     'event_type_registry', 'queue_heartbeat', 'registry_changelog', 'system_issues')
 
 -- readable --
-SELECT to_regclass('oneroof.v_person') IS NOT NULL AND coalesce(has_table_privilege(to_regclass('oneroof.v_person'), 'SELECT'), false)
+SELECT EXISTS (SELECT FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+               WHERE n.nspname = 'oneroof' AND c.relname = 'v_person'
+                 AND has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT'))
 
 -- memberships --
 SELECT person_code, array_to_string(memberships_missing, ', ') FROM oneroof.v_person WHERE memberships_missing <> '{}'
 
 -- registered --
-SELECT coalesce(has_table_privilege(to_regclass('oneroof.governance_source'), 'SELECT'), false)
+SELECT EXISTS (SELECT FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+               WHERE n.nspname = 'oneroof' AND c.relname = 'governance_source'
+                 AND has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT'))
 
 -- sources --
 SELECT source_name, relation::text, timestamp_column::text, key_columns::text[], source_kind FROM oneroof.governance_source
