@@ -105,14 +105,13 @@ def _substrate(connection: Connection) -> Iterator[Check]:
     lacking = substrate.lacks(connection, schema=host_schema.of_process())
     for lack in lacking:
         name = lack.table if lack.column is None else f"{lack.table}.{lack.column}"
-        detail = "missing" if lack.found is None else f"is {lack.found}"
-        yield Check("substrate", name, "fail", detail, f"{lack.seed} expects {lack.expected}")
+        yield Check("substrate", name, "fail", lack.found, f"needed ({lack.seed}): {lack.needed}")
     whole = len({table.name for table in substrate.tables()} - {lack.table for lack in lacking})
     yield Check(
         "substrate",
         "tables",
         "fail" if lacking else "ok",
-        f"{whole} of {len(substrate.tables())} are as the seeds expect",
+        f"{whole} of {len(substrate.tables())} have what oneroof needs",
     )
 
 

@@ -25,6 +25,8 @@ class OneroofError(Exception):
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(printable(redact(message)))
         self.hint = None if hint is None else printable(redact(hint))
+        # What a document has beside the sentence.
+        self.details: dict[str, object] = {}
 
 
 class Wrong(OneroofError):

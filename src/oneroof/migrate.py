@@ -97,13 +97,10 @@ def elsewhere(state: State, schema: str) -> Unavailable:
 
 def install(connection: Connection, *, settings: Settings) -> bool:
     """Bring the schema to what this package ships. False if it already was."""
-
-    def needed(state: State) -> bool:
-        if state.installed and state.host_schema != settings.host_schema:
-            raise elsewhere(state, settings.host_schema)
-        return not state.current
-
-    return _apply(connection, settings=settings, needed=needed)
+    state = read_state(connection)
+    if state.installed and state.host_schema != settings.host_schema:
+        raise elsewhere(state, settings.host_schema)
+    return _apply(connection, settings=settings, needed=lambda state: not state.current)
 
 
 def upgrade(connection: Connection, *, settings: Settings) -> bool:
@@ -120,10 +117,7 @@ def _apply(connection: Connection, *, settings: Settings, needed: Callable[[Stat
         )
     lacking = substrate.lacks(connection, schema=settings.host_schema)
     if lacking:
-        raise Unavailable(
-            f"the database {server.database} does not have the substrate: " + "; ".join(map(str, lacking)),
-            hint="install where the host's tables are, or try it on a replica: oneroof estate build",
-        )
+        raise substrate.Lacking(server.database, settings.host_schema, lacking)
 
     def once() -> bool:
         connection.execute(script.begin(settings).sql)

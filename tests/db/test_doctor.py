@@ -42,13 +42,13 @@ def test_what_weakens_a_guarantee_is_said(estate_database: str) -> None:
         connection.execute("DROP INDEX birth_registry_born_at_id")
         connection.execute("ALTER TABLE event_outbox RENAME TO event_outbox_kept")
         connection.execute("CREATE VIEW event_outbox AS SELECT * FROM event_outbox_kept")
-        connection.execute("ALTER TABLE registry_changelog ALTER COLUMN alert_level TYPE varchar")
+        connection.execute("ALTER TABLE registry_changelog ALTER COLUMN migration_state TYPE varchar")
     with connect(as_user(estate_database, "viewer")) as connection:
         report = doctor.examine(connection)
     found = {g.source: (g.guarantee, g.index) for g in report.guarantees}
     assert found["birth_registry"] == ("reconciled", None)
     assert found["event_outbox"] == ("none", None)
-    assert verdict(report, "substrate", "registry_changelog.alert_level") == "fail"
+    assert verdict(report, "substrate", "registry_changelog.migration_state") == "fail"
     assert verdict(report, "sources", "birth_registry index") == "warn"
     assert not report.well
 
@@ -73,3 +73,15 @@ def test_a_login_without_rights_is_told_so(estate_database: str) -> None:
         report = doctor.examine(connection)
     assert verdict(report, "privileges", "read") == "fail"
     assert verdict(report, "privileges", "install") == "note"
+
+
+def test_a_login_that_may_not_read_our_tables_is_examined_too(installed_database: str) -> None:
+    """It is told so in one line, and the rest of the examination is there."""
+    with connect(installed_database) as admin, admin.transaction():
+        admin.execute("CREATE ROLE stranger")
+        admin.execute("SET LOCAL ROLE stranger")
+        report = doctor.examine(admin)
+        admin.execute("RESET ROLE")
+        admin.execute("DROP ROLE stranger")
+    assert verdict(report, "oneroof", "schema") == "fail"
+    assert {found.source for found in report.guarantees} == {"birth_registry", "registry_changelog", "event_outbox"}

@@ -195,19 +195,17 @@ def test_doc41_2_event_types_and_doc39_2_cursor(empty_database: str) -> None:
 
 
 def test_the_estate_is_the_substrate_that_the_seeds_expect(empty_database: str) -> None:
-    """Every table and column of substrate.toml is there with its type, and no other table but the mark."""
+    """What is needed of a host is there, and beside it what the seeds name and no code of ours uses."""
     with connect(empty_database) as connection:
         build(connection, rows=50)
-        found: dict[str, dict[str, str]] = {}
-        for table, column, kind in connection.execute(
-            """SELECT relname::text, attname::text, format_type(atttypid, atttypmod)
-               FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid AND attnum > 0 AND NOT attisdropped
-               WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'v')"""
-        ):
-            found.setdefault(table, {})[column] = kind
-        assert set(found) == set(table_names())
-        for table in substrate.tables():
-            assert table.columns.items() <= found[table.name].items(), table.name
+        made = "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'v')"
+        assert {str(name) for (name,) in connection.execute(made)} == set(table_names())
+        assert substrate.lacks(connection, schema="public") == []
+        assert set(table_names()) - {table.name for table in substrate.tables()} == {
+            "estate_build", "job_queue", "derived_objects_registry", "information_unit", "dot_tools",
+            "binding_registry", "table_registry", "universal_rule_registry", "v_registry_counts", "iu_route_worker_cursor",
+            "iu_route_attempt", "iu_outbound_route",
+        }  # fmt: skip
 
 
 @pytest.mark.parametrize("rows", [1, 2, 7, 50, 200, 999, 1_000])

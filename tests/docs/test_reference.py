@@ -48,10 +48,22 @@ def settings_page() -> str:
 
 
 def substrate_page() -> str:
-    parts = ["# The substrate", "", "What oneroof expects of the host, and never alters."]
+    parts = [
+        "# The substrate",
+        "",
+        "What oneroof needs of the host, and never alters: 18 tables in one schema (`host_schema`).",
+    ]
     for table in substrate.tables():
         parts += ["", f"## {table.name}", "", f"{table.kind}, {table.seed}: {table.purpose}.", ""]
-        parts += ["| column | type |", "|---|---|", *(f"| {name} | {kind} |" for name, kind in table.columns.items())]
+        parts += ["| column | what is needed |", "|---|---|"]
+        parts += [f"| {name} | {column} |" for name, column in table.columns.items()]
+        if table.inserts:
+            parts += [
+                "",
+                "Rows of ours may leave out any other column of the host's: each takes NULL or has a default.",
+            ]
+            optional = [name for name in table.columns if name not in table.inserts]
+            parts += [f"So may {', '.join(optional)}."] if optional else []
     return "\n".join([*parts, ""])
 
 

@@ -13,7 +13,7 @@ from psycopg import sql
 
 from bed import SETTINGS, Bed, as_user, command, connect, eventually
 from catalog import everything
-from oneroof import approvals, channels, gates, lease, migrate, people, script
+from oneroof import approvals, channels, gates, lease, migrate, people, script, substrate
 from oneroof.errors import OneroofError, Refused, Unavailable, Wrong
 from oneroof.estate.build import build
 from oneroof.host_schema import placed
@@ -241,16 +241,45 @@ def test_a_role_of_that_name_that_is_not_ours_is_refused(lone_bed: Bed) -> None:
         assert connection.execute("SELECT count(*) FROM pg_roles WHERE rolname LIKE 'oneroof%'").fetchone() == (1,)
 
 
-def test_a_missing_table_is_named_with_what_the_seeds_expect(estate_database: str) -> None:
-    """Half a substrate: install says which table or column is missing and what it should be, and does nothing."""
+def test_what_a_host_lacks_is_named_with_what_is_needed(estate_database: str) -> None:
+    """A line for each table, column, type, NOT NULL and default, and for what the host demands of rows of ours; nothing
+    is installed.
+    """
     with connect(estate_database) as connection:
         connection.execute("DROP TABLE queue_heartbeat")
         connection.execute("ALTER TABLE dot_config ALTER COLUMN value TYPE varchar(10)")
-        with pytest.raises(
-            Unavailable, match=r"queue_heartbeat is missing \(doc 39 §39.2: .*executor_name text"
-        ) as refused:
+        connection.execute("ALTER TABLE collection_registry DROP COLUMN id")
+        connection.execute("ALTER TABLE approval_requests ALTER COLUMN id DROP DEFAULT")
+        connection.execute("ALTER TABLE pivot_definitions DROP CONSTRAINT pivot_definitions_pkey")
+        connection.execute("ALTER TABLE pivot_definitions ALTER COLUMN code DROP NOT NULL")
+        connection.execute("ALTER TABLE registry_changelog DROP COLUMN source_system, ADD COLUMN why text")
+        connection.execute("UPDATE registry_changelog SET why = 'x'")
+        connection.execute("ALTER TABLE registry_changelog ALTER COLUMN why SET NOT NULL")
+        with pytest.raises(substrate.Lacking, match="lacks 7 things") as refused:
             migrate.install(connection, settings=SETTINGS)
-        assert "dot_config.value is character varying, expected text" in str(refused.value)
+        found = [(lack.table, lack.column, lack.needed, lack.found) for lack in refused.value.lacks]
+        assert found == [
+            ("registry_changelog", "source_system", "text", "missing"),
+            ("registry_changelog", "why", "NULL allowed, or a default", "text NOT NULL"),
+            ("queue_heartbeat", None, "a table: liveness and lease of every worker", "missing"),
+            ("approval_requests", "id", "integer NOT NULL DEFAULT", "integer NOT NULL"),
+            ("dot_config", "value", "text", "character varying"),
+            ("collection_registry", "id", "integer", "missing"),
+            ("pivot_definitions", "code", "text NOT NULL", "text"),
+        ]
+        shown, document = command("install", dsn=estate_database), command("install", "--json", dsn=estate_database)
+        assert (shown.code, document.code, len(document.json["lacking"])) == (4, 4, 7)
+        lines = shown.err.splitlines()
+        assert len(lines) == 10
+        assert lines[1].split() == ["registry_changelog", "source_system", "text", "missing"]
+        assert max(map(len, lines)) < 160
+        assert document.json["lacking"][0] == {
+            "table": "registry_changelog",
+            "column": "source_system",
+            "needed": "text",
+            "found": "missing",
+            "seed": "doc 39 §39.2",
+        }
         assert connection.execute("SELECT to_regclass('oneroof.governance_migration')").fetchone() == (None,)
 
 

@@ -14,11 +14,13 @@ def test_every_table_has_a_kind_a_clause_and_columns() -> None:
     """And the channels are exactly those that oneroof may write through functions."""
     tables = {table.name: table for table in substrate.tables()}
     assert {name for name, table in tables.items() if table.kind == "channel"} == CHANNELS
-    assert {table.kind for table in tables.values()} == {"registry", "channel", "view"}
+    assert {table.kind for table in tables.values()} == {"registry", "channel"}
     for table in tables.values():
         assert table.seed.startswith(("doc ", "design"))
         assert table.purpose
         assert table.columns
+        assert set(table.inserts) <= set(table.columns)
+        assert (table.kind == "channel") == bool(table.inserts)
 
 
 def test_the_three_sources_of_doc_39_are_known() -> None:

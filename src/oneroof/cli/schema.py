@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import typer
 
-from oneroof import __version__, channels, migrate, people, script
-from oneroof.cli.session import Session
+from oneroof import __version__, channels, migrate, people, script, substrate
+from oneroof.cli.session import Session, table
 from oneroof.connection import Connection
 from oneroof.errors import Refused, Unavailable, Usage
 from oneroof.host_schema import of_process
@@ -47,7 +49,8 @@ def install(
     connection = session.connect()
     for login in approver:
         _require_login(connection, login)
-    changed = migrate.install(connection, settings=session.settings)
+    with _showing_what_is_lacking(session):
+        changed = migrate.install(connection, settings=session.settings)
     for login in approver:
         if login not in {known for person in people.listing(connection) for known in person.logins}:
             content = {"action": "add", "login": login, "roles": ["operator", "approver"]}
@@ -66,7 +69,8 @@ def upgrade(ctx: typer.Context, print_only: bool = PRINT, yes: bool = YES) -> No
     connection = session.connect()
     if not migrate.read_state(connection).installed:
         raise Unavailable("oneroof is not installed in this database", hint="oneroof install")
-    changed = migrate.upgrade(connection, settings=session.settings)
+    with _showing_what_is_lacking(session):
+        changed = migrate.upgrade(connection, settings=session.settings)
     return _report(session, connection, changed=changed)
 
 
@@ -85,8 +89,11 @@ def uninstall(
     if print_only:
         return _print(session, script.print_uninstall(session.settings))
     connection = session.connect()
-    if not migrate.read_state(connection).installed:
+    state = migrate.read_state(connection)
+    if not state.installed:
         return session.emit({"changed": False}, lambda out: out.print("oneroof is not installed here; nothing to do"))
+    if state.host_schema != session.settings.host_schema:
+        raise migrate.elsewhere(state, session.settings.host_schema)
     left = channels.remaining(connection)
     for channel, count in left.items():
         session.say(f"{count:,} rows of ours stay in {channel}")
@@ -96,6 +103,18 @@ def uninstall(
     changed = migrate.uninstall(connection, settings=session.settings)
     document = {"changed": changed, "remaining": left, "exported": exported, "file": export and str(export)}
     return session.emit(document, lambda out: out.print(f"uninstalled{_to(exported, export)}"))
+
+
+@contextmanager
+def _showing_what_is_lacking(session: Session) -> Iterator[None]:
+    """A line for each thing that the host does not have; a document has them in its error."""
+    try:
+        yield
+    except substrate.Lacking as error:
+        if not session.as_json:
+            rows = [(lack.table, lack.column, lack.needed, lack.found) for lack in error.lacks]
+            session.error.print(table(["table", "column", "what is needed", "what is there"], rows))
+        raise
 
 
 def _ask(session: Session, export: Path | None) -> Path | None:

@@ -141,7 +141,8 @@ class Session:
         from rich.text import Text
 
         if self.as_json:
-            self.emit({"error": str(error), "hint": error.hint, "exit_code": error.exit_code}, lambda _: None)
+            said = {"error": str(error), "hint": error.hint, "exit_code": error.exit_code}
+            self.emit(said | error.details, lambda _: None)
         self.error.print(Text.assemble(("oneroof: ", "bold red"), str(error)))
         if error.hint:
             self.error.print(Text(f"  try: {error.hint}"))
