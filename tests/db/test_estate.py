@@ -203,8 +203,8 @@ def test_the_estate_is_the_substrate_that_the_seeds_expect(empty_database: str) 
         assert substrate.lacks(connection, schema="public") == []
         assert set(table_names()) - {table.name for table in substrate.tables()} == {
             "estate_build", "job_queue", "derived_objects_registry", "information_unit", "dot_tools",
-            "binding_registry", "table_registry", "universal_rule_registry", "v_registry_counts", "iu_route_worker_cursor",
-            "iu_route_attempt", "iu_outbound_route",
+            "binding_registry", "table_registry", "universal_rule_registry", "v_registry_counts",
+            "iu_route_worker_cursor", "iu_route_attempt", "iu_outbound_route",
         }  # fmt: skip
 
 
