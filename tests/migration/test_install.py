@@ -204,7 +204,7 @@ def test_an_edited_migration_is_an_error(installed_database: str) -> None:
     """The ledger keeps each file's hash; a file that changed after it was applied stops everything."""
     with connect(installed_database) as connection:
         connection.execute("UPDATE oneroof.governance_migration SET sha256 = 'other' WHERE number = 1")
-        with pytest.raises(Wrong, match="0001_foundation was edited"):
+        with pytest.raises(Wrong, match="0001_install was edited"):
             migrate.require_current(connection)
 
 

@@ -29,6 +29,7 @@ CREATE UNIQUE INDEX governance_event_activation_standing ON oneroof.governance_e
 
 -- The key that neither event_outbox nor event_pending may have: an event is emitted, or held, once.
 CREATE SEQUENCE oneroof.governance_event_batch AS bigint;
+
 CREATE TABLE oneroof.governance_event (
   event_id       uuid PRIMARY KEY,
   event_type     text NOT NULL,
@@ -76,9 +77,3 @@ CREATE TABLE oneroof.governance_subscription (
   subscribed_at   timestamptz NOT NULL
 );
 COMMENT ON TABLE oneroof.governance_subscription IS 'the rows of event_subscription that oneroof inbox subscribe has added';
-
-INSERT INTO oneroof.governance_finding_type (issue_type, bucket, severity, owner_hint, description) VALUES
-  ('handoff_unregistered_type', 'thiếu_quan_hệ', 'low', 'GOV-SIV', 'handoff signals are held, since their type is not registered and active'),
-  ('direct_write', 'sai_lệch_dữ_liệu', 'critical', 'GOV-COUNCIL', 'a channel was written past the functions that write it'),
-  ('signal_refused', 'silent_fail', 'high', 'GOV-SIV', 'event_outbox refuses signals that are well-formed; they are tried again'),
-  ('issue_event_gap', 'thiếu_quan_hệ', 'low', 'GOV-SIV', 'signals are held, since their type is not registered and active');

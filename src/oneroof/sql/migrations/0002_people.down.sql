@@ -1,7 +1,9 @@
+DROP TABLE oneroof.governance_vanishing;
+DROP TABLE oneroof.governance_exception;
+DROP TABLE oneroof.governance_object_ownership;
+DROP TABLE oneroof.governance_office;
 DROP TABLE oneroof.governance_gate_opening;
 DROP TABLE oneroof.governance_gate;
 DROP TABLE oneroof.governance_request;
 DROP TABLE oneroof.governance_person_login;
 DROP TABLE oneroof.governance_person;
-DROP TABLE oneroof.governance_schema;
-DROP TABLE oneroof.governance_migration;

@@ -1,7 +1,24 @@
--- Rules as data, the rulesets that were made of them, and what they can find (doc 31 §3, §5, §7 and §10; doc 41 §41.4).
+-- Rules as data, the rulesets made of them, what they can find, and the facts that they judge (doc 31 §3, §5, §7 and §10; doc 41 §41.4).
 
--- Governance findings (doc 24's names where the seeds give them) and those that the workers of the coverage raise.
+-- What can be found, and to whom it goes (doc 31 §10, doc 39 §39.0; doc 24's names where the seeds give them).
+CREATE TABLE oneroof.governance_finding_type (
+  issue_type  text PRIMARY KEY,
+  bucket      text NOT NULL,
+  severity    text NOT NULL CHECK (severity IN ('low', 'medium', 'high', 'critical')),
+  owner_hint  text NOT NULL,
+  description text NOT NULL
+);
+COMMENT ON TABLE oneroof.governance_finding_type IS 'the kinds of finding, with bucket, base severity and default owner';
 INSERT INTO oneroof.governance_finding_type (issue_type, bucket, severity, owner_hint, description) VALUES
+  ('cursor_lag', 'silent_fail', 'medium', 'GOV-SIV', 'a cursor is further behind its source than allowed'),
+  ('cursor_dlq', 'silent_fail', 'high', 'GOV-SIV', 'items failed every attempt and are dead letters'),
+  ('cursor_silent_gap', 'silent_fail', 'high', 'GOV-SIV', 'a worker holds a lease and no longer ticks'),
+  ('cursor_lease_conflict', 'silent_fail', 'low', 'GOV-SIV', 'two instances want the same lease, or one lost it at work'),
+  ('cursor_watermark_regression', 'silent_fail', 'high', 'GOV-SIV', 'something tried to move a cursor backwards'),
+  ('cursor_source_error', 'silent_fail', 'high', 'GOV-SIV', 'a source cannot be read or applied at all'),
+  ('backfill_batch_failed', 'silent_fail', 'high', 'GOV-SIV', 'items of a backfill batch failed every attempt'),
+  ('backfill_dlq_overflow', 'silent_fail', 'critical', 'GOV-SIV', 'more dead letters of the backfill than allowed'),
+  ('handoff_dlq_overflow', 'silent_fail', 'critical', 'GOV-SIV', 'more dead letters of the handoff than allowed'),
   ('governance_orphan', 'thiếu_quan_hệ', 'high', 'GOV-COUNCIL', 'born objects for which nobody is accountable'),
   ('owner_gap', 'thiếu_quan_hệ', 'medium', 'GOV-COUNCIL', 'objects with an owner for some responsibilities and none for others'),
   ('owner_conflict', 'sai_lệch_dữ_liệu', 'high', 'GOV-COUNCIL', 'two owners for one responsibility of one object'),
@@ -33,7 +50,14 @@ INSERT INTO oneroof.governance_finding_type (issue_type, bucket, severity, owner
   ('input_quarantined', 'sai_lệch_dữ_liệu', 'medium', 'GOV-SIV', 'objects set aside until somebody releases them'),
   ('candidate_unknown', 'silent_fail', 'high', 'GOV-COUNCIL', 'objects that no rule decides'),
   ('scan_lag', 'silent_fail', 'medium', 'GOV-SIV', 'candidates wait longer for their verdict than allowed'),
-  ('group_invalidation_storm', 'silent_fail', 'medium', 'GOV-SIV', 'more groups were dirtied at once than allowed');
+  ('group_invalidation_storm', 'silent_fail', 'medium', 'GOV-SIV', 'more groups were dirtied at once than allowed'),
+  ('handoff_unregistered_type', 'thiếu_quan_hệ', 'low', 'GOV-SIV', 'handoff signals are held, since their type is not registered and active'),
+  ('direct_write', 'sai_lệch_dữ_liệu', 'critical', 'GOV-COUNCIL', 'a channel was written past the functions that write it'),
+  ('signal_refused', 'silent_fail', 'high', 'GOV-SIV', 'event_outbox refuses signals that are well-formed; they are tried again'),
+  ('issue_event_gap', 'thiếu_quan_hệ', 'low', 'GOV-SIV', 'signals are held, since their type is not registered and active'),
+  ('handoff_lag', 'sai_lệch_dữ_liệu', 'medium', 'GOV-SIV', 'the intake is further behind its source than allowed'),
+  ('handoff_dlq', 'silent_fail', 'high', 'GOV-SIV', 'handoffs failed every attempt and are dead letters'),
+  ('handoff_silent_gap', 'silent_fail', 'high', 'GOV-SIV', 'the intake holds a lease and no longer ticks');
 
 CREATE TABLE oneroof.governance_rule (
   rule_code        text PRIMARY KEY CHECK (rule_code ~ '^[a-z][a-z0-9_]{0,62}$'),
@@ -94,3 +118,78 @@ CREATE TABLE oneroof.governance_ruleset_rule (
   PRIMARY KEY (ruleset_version, rule_code)
 );
 COMMENT ON TABLE oneroof.governance_ruleset_rule IS 'the rules of each ruleset as typed rows, which is what evaluation reads';
+
+-- Millions of objects share few distinct facts: each is judged once, and a candidate points to it by its hash.
+CREATE TABLE oneroof.governance_fact_set (
+  source_name      text NOT NULL,
+  facts_hash       bigint NOT NULL,
+  group_key        text NOT NULL,
+  class            text NOT NULL,
+  -- squawk-ignore prefer-bigint-over-int
+  class_mark       integer NOT NULL GENERATED ALWAYS AS (hashtext(class COLLATE "C")) STORED,
+  grain            text NOT NULL,
+  row_facts        jsonb NOT NULL,
+  verdict          text NOT NULL DEFAULT 'undecided',
+  undecided_reason text DEFAULT 'pending',
+  rule_code        text,
+  input_state      text NOT NULL DEFAULT 'pending',
+  input_rule       text,
+  finding_types    text[] NOT NULL DEFAULT '{}',
+  stale_after      interval,
+  ruleset_version  text NOT NULL DEFAULT 'none',
+  judged_at        timestamptz,
+  is_dirty         boolean NOT NULL DEFAULT true,
+  is_spreading     boolean NOT NULL DEFAULT false,
+  is_heard         boolean NOT NULL DEFAULT false,
+  spreads_until    xid8,
+  PRIMARY KEY (source_name, facts_hash)
+);
+COMMENT ON TABLE oneroof.governance_fact_set IS 'every distinct set of facts that rows of a source have, with what the active ruleset says of it';
+COMMENT ON COLUMN oneroof.governance_fact_set.is_dirty IS 'to be judged, for the first time or anew';
+COMMENT ON COLUMN oneroof.governance_fact_set.is_spreading IS 'was judged otherwise than before; some members may not have heard yet';
+COMMENT ON COLUMN oneroof.governance_fact_set.is_heard IS 'of one that spreads: whoever could be seen has heard';
+COMMENT ON COLUMN oneroof.governance_fact_set.spreads_until IS 'whoever began before this xid may have written a member by the older judgement';
+CREATE INDEX governance_fact_set_class ON oneroof.governance_fact_set (source_name, class);
+CREATE INDEX governance_fact_set_dirty ON oneroof.governance_fact_set (source_name) WHERE is_dirty;
+CREATE INDEX governance_fact_set_spreading ON oneroof.governance_fact_set (source_name) WHERE is_spreading;
+
+-- What is known of a class apart from its rows: coverage decision, catalog, owners, exception (doc 31 §3).
+CREATE TABLE oneroof.governance_class (
+  source_name text NOT NULL,
+  class       text NOT NULL,
+  facts       jsonb NOT NULL,
+  changed_at  timestamptz NOT NULL,
+  counted_xid xid8,
+  PRIMARY KEY (source_name, class)
+);
+COMMENT ON COLUMN oneroof.governance_class.counted_xid IS 'whatever was written at or beyond it has not been counted: how many of its objects have which finding';
+COMMENT ON TABLE oneroof.governance_class IS 'the facts that all objects of a class inherit, as they were when it was last looked';
+
+-- What is known of one object alone: its own owners or exception, that it vanished, failed, is back … (doc 31 §6 and §7).
+CREATE TABLE oneroof.governance_object (
+  candidate_key    text PRIMARY KEY CHECK (octet_length(candidate_key) <= 2000),
+  facts            jsonb NOT NULL DEFAULT '{}' CHECK (jsonb_typeof(facts) = 'object'),
+  verdict          text NOT NULL DEFAULT 'undecided',
+  undecided_reason text DEFAULT 'pending',
+  rule_code        text,
+  input_state      text NOT NULL DEFAULT 'pending',
+  input_rule       text,
+  finding_types    text[] NOT NULL DEFAULT '{}',
+  stale_after      interval,
+  ruleset_version  text NOT NULL DEFAULT 'none',
+  judged_at        timestamptz,
+  judged_hash      bigint,
+  is_dirty         boolean NOT NULL DEFAULT true,
+  is_settled       boolean NOT NULL DEFAULT false,
+  settles_until    xid8
+);
+COMMENT ON COLUMN oneroof.governance_object.is_settled IS 'whether everybody is finished who may have written its candidate without knowing of it';
+COMMENT ON COLUMN oneroof.governance_object.judged_hash IS 'the facts of its row that it was judged with';
+COMMENT ON TABLE oneroof.governance_object IS 'the few objects of which something is known that their row and their class do not say';
+CREATE INDEX governance_object_dirty ON oneroof.governance_object (candidate_key) WHERE is_dirty;
+CREATE INDEX governance_object_unsettled ON oneroof.governance_object (candidate_key) WHERE NOT is_settled;
+CREATE INDEX governance_object_vanished ON oneroof.governance_object (candidate_key) WHERE facts @> '{"state": {"vanished": true}}';
+
+-- A new ruleset is a change of authority, told as any other (doc 32 §3).
+INSERT INTO oneroof.governance_source (source_name, relation, source_kind, timestamp_column, key_columns, ref_column, actor_column, trusted_at) VALUES
+  ('governance_ruleset', 'oneroof.governance_ruleset', 'register', 'activated_at', '{ruleset_version}', 'ruleset_version', 'activated_by', now());

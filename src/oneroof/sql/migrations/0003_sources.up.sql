@@ -1,4 +1,76 @@
--- The handoff (doc 32 §3 and §5): which change of which source is of which kind, what it dirties, and what is still to be told of it.
+-- What is tailed, how its changes are told, and snapshots of it (doc 39 §39.4, doc 31 §5, doc 32 §3).
+
+CREATE TABLE oneroof.governance_source (
+  source_name      text PRIMARY KEY CHECK (source_name !~ '[#:[:cntrl:]]' AND length(source_name) BETWEEN 1 AND 200),
+  relation         regclass NOT NULL UNIQUE,
+  source_kind      text NOT NULL CHECK (source_kind IN ('inventory', 'changelog', 'register')),
+  timestamp_column name,
+  key_columns      name[] NOT NULL CHECK (cardinality(key_columns) BETWEEN 1 AND 8),
+  address_column   name,
+  class_column     name,
+  ref_column       name,
+  grain_column     name,
+  group_columns    name[] NOT NULL DEFAULT '{}',
+  fact_columns     name[] NOT NULL DEFAULT '{}',
+  own_column       name,
+  own_prefix       text,
+  system_column    name,
+  actor_column     name,
+  births           boolean NOT NULL DEFAULT false CHECK (NOT births OR source_kind = 'inventory'),
+  trusted_at       timestamptz,
+  added_at         timestamptz NOT NULL DEFAULT now(),
+  added_by         name NOT NULL DEFAULT session_user,
+  added_horizon    xid8 NOT NULL DEFAULT pg_snapshot_xmin(pg_current_snapshot())
+);
+COMMENT ON COLUMN oneroof.governance_source.added_horizon IS 'whoever was not finished when it was added wrote at or beyond it: a change log is followed from there';
+COMMENT ON COLUMN oneroof.governance_source.own_column IS 'a row whose value begins with own_prefix was written by oneroof: counted, not acted on';
+COMMENT ON COLUMN oneroof.governance_source.source_kind IS 'inventory: rows are objects; changelog: rows are changes; register: rows are changed in place, and every change counts';
+COMMENT ON COLUMN oneroof.governance_source.actor_column IS 'who made a change, and in system_column by what system: the provenance of a handoff (doc 32 §7)';
+COMMENT ON COLUMN oneroof.governance_source.births IS 'its rows are births: an object that no such source has is not born yet (doc 31 §7)';
+COMMENT ON COLUMN oneroof.governance_source.trusted_at IS 'since when its rows count: of others nothing is said until two people have vouched';
+COMMENT ON TABLE oneroof.governance_source IS 'the tables that are tailed; adding a source is adding a row, never code';
+
+CREATE TABLE oneroof.governance_source_removed (
+  source_name text PRIMARY KEY,
+  removed_at  timestamptz NOT NULL,
+  removed_by  name NOT NULL,
+  is_kept     boolean NOT NULL,
+  at_page     bigint DEFAULT 0,
+  found       bigint NOT NULL DEFAULT 0,
+  retired     bigint NOT NULL DEFAULT 0,
+  retired_at  timestamptz
+);
+COMMENT ON TABLE oneroof.governance_source_removed IS 'sources that were removed, and how far their objects are retired';
+COMMENT ON COLUMN oneroof.governance_source_removed.is_kept IS 'whoever removed it wanted its objects to stay as they are';
+COMMENT ON COLUMN oneroof.governance_source_removed.at_page IS 'the page of the candidates where the pass stands; none when a whole pass has met no more of them';
+COMMENT ON COLUMN oneroof.governance_source_removed.found IS 'how many this pass has met';
+
+-- The three of doc 39 §39.2; a fourth needs no code.
+INSERT INTO oneroof.governance_source
+  (source_name, relation, source_kind, timestamp_column, key_columns, address_column, class_column, ref_column, grain_column,
+   group_columns, fact_columns, own_column, own_prefix, system_column, actor_column, births, trusted_at)
+VALUES
+  ('birth_registry', 'host.birth_registry', 'inventory', 'born_at', '{id}', 'canonical_address', 'collection_name',
+   'entity_code', 'governance_role', '{collection_name,status}',
+   '{species_code,governance_role,status,certified,actor_ref,source_system}', NULL, NULL, 'source_system', 'actor_ref', true, now()),
+  ('registry_changelog', 'host.registry_changelog', 'changelog', 'timestamp', '{id}', NULL, 'entity_type',
+   'entity_code', NULL, '{entity_type}', '{action,source_kind,migration_state}', 'entity_type', 'oneroof.', 'source_system', 'actor_ref', false, now()),
+  ('event_outbox', 'host.event_outbox', 'changelog', 'occurred_at', '{id}', NULL, 'event_subject_table',
+   'event_subject_ref', NULL, '{event_domain}', '{event_type}', 'source_system', 'oneroof', 'source_system', 'actor_ref', false, now());
+
+-- Snapshots of sources (doc 31 §5), each a row of the host's evolution_snapshots; a candidate says which one was the latest when it was
+-- written or judged.
+CREATE TABLE oneroof.governance_snapshot (
+  snapshot_ref bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  source_name  text NOT NULL,
+  scope        text NOT NULL,
+  taken_at     timestamptz NOT NULL,
+  digest       text NOT NULL,
+  snapshot_id  bigint NOT NULL
+);
+COMMENT ON TABLE oneroof.governance_snapshot IS 'counts, bounds and fingerprints of the groups of a source at one time';
+COMMENT ON COLUMN oneroof.governance_snapshot.snapshot_id IS 'the row of evolution_snapshots that holds it';
+CREATE INDEX governance_snapshot_latest ON oneroof.governance_snapshot (source_name, snapshot_ref);
 
 CREATE TABLE oneroof.governance_handoff_map (
   map_code    text PRIMARY KEY CHECK (map_code ~ '^[a-z][a-z0-9_]{0,62}$'),
@@ -17,7 +89,6 @@ COMMENT ON TABLE oneroof.governance_handoff_map IS 'how a change of a source is 
 COMMENT ON COLUMN oneroof.governance_handoff_map.predicate IS 'a yes-or-no question about the row''s columns that play a part, as texts; none is every row';
 COMMENT ON COLUMN oneroof.governance_handoff_map.dirties IS 'the object itself, the class of the row, the collection that its ref names, or whatever all classes inherit';
 COMMENT ON COLUMN oneroof.governance_handoff_map.dimensions IS 'the group that is told: dimension to column, or to @source or @class';
-
 INSERT INTO oneroof.governance_handoff_map (map_code, source_name, priority, on_change, predicate, change_kind, dirties, dimensions, description) VALUES
   ('birth_retired', 'birth_registry', 100, 'update', '$.status == "retired" || $.status == "superseded"', 'object_retired', 'object',
    '{"object_class": "@class", "source_registry": "@source", "lifecycle": "status"}', 'an object came to its end'),
@@ -71,83 +142,6 @@ INSERT INTO oneroof.governance_handoff_map (map_code, source_name, priority, on_
    'what excuses single objects or a whole scope'),
   ('ruleset', 'governance_ruleset', 100, 'any', NULL, 'ruleset_changed', 'all', '{"scope": "@source"}', 'another ruleset is active');
 
--- Registries in which rows change their content (doc 32 §3): a version is a change if what plays a part in it differs.
-CREATE TABLE oneroof.governance_register_row (
-  source_name   text NOT NULL,
-  key_mark      text NOT NULL,
-  facts_hash    bigint NOT NULL,
-  change_number bigint NOT NULL DEFAULT 1,
-  PRIMARY KEY (source_name, key_mark)
-);
-COMMENT ON TABLE oneroof.governance_register_row IS 'the rows of registers as they were last seen, by a hash of what plays a part';
-
--- One mark for each class, however many changes there are; * is what all classes inherit (promise 16: marks <= groups).
-CREATE TABLE oneroof.governance_group_mark (
-  class        text PRIMARY KEY CHECK (octet_length(class) <= 2000),
-  dirty        boolean NOT NULL DEFAULT true,
-  dirty_reason text NOT NULL,
-  dirtied_at   timestamptz NOT NULL,
-  occurred_at  timestamptz NOT NULL,
-  changes      bigint NOT NULL,
-  burst        bigint NOT NULL,
-  burst_at     timestamptz NOT NULL
-);
-COMMENT ON TABLE oneroof.governance_group_mark IS 'groups in which something changed and that are to be looked at again';
-COMMENT ON COLUMN oneroof.governance_group_mark.changes IS 'how many changes were coalesced into the mark';
-COMMENT ON COLUMN oneroof.governance_group_mark.burst IS 'changes in the minute that began at burst_at, whether or not the mark was taken meanwhile';
-CREATE INDEX governance_group_mark_dirty ON oneroof.governance_group_mark (dirtied_at) WHERE dirty;
-
--- What change logs and registers handed off, by kind, group and window of time: told together, when the window is over.
-CREATE TABLE oneroof.governance_handoff (
-  source_name   text NOT NULL,
-  change_kind   text NOT NULL,
-  group_key     text NOT NULL CONSTRAINT group_key_is_short CHECK (octet_length(group_key) <= 2000),
-  window_start  timestamptz NOT NULL,
-  window_end    timestamptz NOT NULL,
-  class         text,
-  changes       bigint NOT NULL,
-  told          bigint NOT NULL DEFAULT 0,
-  parts         bigint NOT NULL DEFAULT 0,
-  told_at       timestamptz,
-  is_again      boolean NOT NULL,
-  occurred_at   timestamptz NOT NULL,
-  ref           text NOT NULL CONSTRAINT ref_is_short CHECK (octet_length(ref) <= 2000),
-  source_system text,
-  actor_ref     text,
-  untold_since  timestamptz NOT NULL,
-  PRIMARY KEY (source_name, change_kind, group_key, window_start)
-);
-COMMENT ON TABLE oneroof.governance_handoff IS 'changes that were coalesced in a window of time, and how many of them were told';
-COMMENT ON COLUMN oneroof.governance_handoff.is_again IS 'read again: what was told before is not told anew';
-COMMENT ON COLUMN oneroof.governance_handoff.untold_since IS 'when the first of the changes came that are yet to be told';
-CREATE INDEX governance_handoff_untold ON oneroof.governance_handoff (source_name, window_end) WHERE changes > told;
-CREATE INDEX governance_handoff_told ON oneroof.governance_handoff (source_name, told_at) WHERE told_at IS NOT NULL;
-
--- What is still to be told of objects: a batch of the intake is one row, written with what it marked and gone when it was told. Objects
--- with the same facts share kind, class, group and provenance.
-CREATE TABLE oneroof.governance_untold (
-  untold_id   bigint GENERATED ALWAYS AS IDENTITY,
-  source_name text NOT NULL,
-  many        bigint NOT NULL,
-  kinds       text[] NOT NULL,
-  classes     text[] NOT NULL,
-  groups      text[] NOT NULL,
-  systems     text[] NOT NULL,
-  actors      text[] NOT NULL,
-  places      bigint[] NOT NULL,
-  keys        text[] NOT NULL,
-  numbers     bigint[] NOT NULL,
-  refs        text[] NOT NULL,
-  times       timestamptz[] NOT NULL,
-  noted_at    timestamptz NOT NULL DEFAULT now(),
-  PRIMARY KEY (source_name, untold_id)
-);
-COMMENT ON TABLE oneroof.governance_untold IS 'objects that were handed off and not yet told of, batch by batch';
-COMMENT ON COLUMN oneroof.governance_untold.places IS 'of each object, where in the arrays before this one stands what it shares with others';
--- Compressing what is read once and soon would cost more than it saves.
-ALTER TABLE oneroof.governance_untold ALTER COLUMN places SET STORAGE EXTERNAL, ALTER COLUMN keys SET STORAGE EXTERNAL,
-  ALTER COLUMN numbers SET STORAGE EXTERNAL, ALTER COLUMN refs SET STORAGE EXTERNAL, ALTER COLUMN times SET STORAGE EXTERNAL;
-
 -- The tail sources of doc 32 §3 beside the three of doc 39: registers, whose rows are changed in place. Where no facts are named every
 -- column but the timestamp is one.
 INSERT INTO oneroof.governance_source
@@ -160,10 +154,4 @@ VALUES
   ('measurement_registry', 'host.measurement_registry', 'register', NULL, '{measurement_id}', NULL, 'measurement_id', NULL, now()),
   ('approval_requests', 'host.approval_requests', 'register', 'updated_at', '{id}', NULL, NULL, 'decided_by', now()),
   ('governance_object_ownership', 'oneroof.governance_object_ownership', 'register', 'recorded_at', '{ownership_id}', 'subject', 'subject', 'recorded_by', now()),
-  ('governance_exception', 'oneroof.governance_exception', 'register', 'requested_at', '{exception_id}', 'subject', 'subject', 'ratified_by', now()),
-  ('governance_ruleset', 'oneroof.governance_ruleset', 'register', 'activated_at', '{ruleset_version}', NULL, 'ruleset_version', 'activated_by', now());
-
-INSERT INTO oneroof.governance_finding_type (issue_type, bucket, severity, owner_hint, description) VALUES
-  ('handoff_lag', 'sai_lệch_dữ_liệu', 'medium', 'GOV-SIV', 'the intake is further behind its source than allowed'),
-  ('handoff_dlq', 'silent_fail', 'high', 'GOV-SIV', 'handoffs failed every attempt and are dead letters'),
-  ('handoff_silent_gap', 'silent_fail', 'high', 'GOV-SIV', 'the intake holds a lease and no longer ticks');
+  ('governance_exception', 'oneroof.governance_exception', 'register', 'requested_at', '{exception_id}', 'subject', 'subject', 'ratified_by', now());

@@ -1,0 +1,2 @@
+DROP TABLE oneroof.governance_schema;
+DROP TABLE oneroof.governance_migration;

@@ -1,2 +1,0 @@
-DELETE FROM oneroof.governance_worker_policy WHERE worker_name IN ('gov_input_gate', 'gov_candidate_scan', 'gov_periodic_full_audit');
-DROP TABLE oneroof.governance_vanishing, oneroof.governance_audit_count, oneroof.governance_snapshot, oneroof.governance_audit_bucket, oneroof.governance_audit_facts, oneroof.governance_certificate, oneroof.governance_verdict_history, oneroof.governance_class_finding, oneroof.governance_ledger, oneroof.governance_duplicate, oneroof.governance_object, oneroof.governance_class, oneroof.governance_fact_set;

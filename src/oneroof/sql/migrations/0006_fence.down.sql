@@ -1,0 +1,2 @@
+DROP TABLE oneroof.governance_lease;
+DROP TABLE oneroof.gov_worker_cursor;

@@ -1,0 +1,2 @@
+DROP TABLE oneroof.governance_class_finding;
+DROP TABLE oneroof.governance_finding;

@@ -1,0 +1,1 @@
+DROP TABLE oneroof.governance_certificate;
