@@ -101,6 +101,76 @@ def test_what_is_planted_in_public_is_not_taken_for_postgresqls_own(estate_datab
         assert one(admin, bound) == (False,)
 
 
+@pytest.mark.slow
+def test_what_is_planted_in_public_under_our_names_is_never_met(installed_database: str, logins: Logins) -> None:
+    """A role that may create in public makes a table of every name and a function of every signature of ours, operators
+    that say yes to everything, and public comes first in everybody's search path: a whole run meets none of them.
+    """
+    admin = logins["postgres"]
+    ours = "pronamespace = 'oneroof'::regnamespace"
+    functions = f"SELECT proname, array_to_string(proargtypes::oid[]::regtype[], ', ') FROM pg_proc WHERE {ours}"
+    relations = (
+        "SELECT relname FROM pg_class WHERE relnamespace = 'oneroof'::regnamespace AND relkind IN ('r', 'v', 'S')"
+    )
+    admin.execute("DROP ROLE IF EXISTS mallory")
+    admin.execute("CREATE ROLE mallory")
+    try:
+        admin.execute("GRANT CREATE ON SCHEMA public TO mallory")
+        signatures = admin.execute(functions).fetchall()
+        tables = admin.execute(relations).fetchall()
+        with admin.transaction():
+            admin.execute("SET LOCAL ROLE mallory")
+            admin.execute("SET LOCAL check_function_bodies = off")
+            for name, arguments in signatures:
+                admin.execute(
+                    f"CREATE FUNCTION public.{name}({arguments}) RETURNS text LANGUAGE plpgsql"
+                    " AS 'BEGIN RAISE EXCEPTION ''hijacked''; END'"
+                )
+            for (name,) in tables:
+                admin.execute(f"CREATE TABLE public.{name} (hijacked int)")
+            for left, right in (("text", "text"), ("name", "text"), ("text[]", "text[]"), ("bigint", "bigint")):
+                admin.execute(
+                    f"CREATE FUNCTION public.always({left}, {right}) RETURNS bool LANGUAGE plpgsql"
+                    " AS 'BEGIN RAISE EXCEPTION ''hijacked''; END'"
+                )
+                admin.execute(
+                    f"CREATE OPERATOR public.= (LEFTARG = {left}, RIGHTARG = {right}, FUNCTION = public.always)"
+                )
+        database = admin.info.dbname
+        admin.execute(f"ALTER DATABASE {database} SET search_path = public, pg_catalog")
+        assert doctor.examine(logins["viewer"]).checks
+        number = gates.request(logins["requester"], GATE, reason="real")
+        approvals.decide(logins["approver"], number, "approved")
+        for words in (
+            ("upgrade",),
+            ("run", "--until-idle"),
+            ("status",),
+            ("doctor",),
+            ("prove",),
+            ("uninstall", "--yes"),
+        ):
+            done = command(*words, dsn=installed_database)
+            assert (done.code, "hijacked" in done.err) == (0, False), (words, done.out, done.err)
+        (left_alone,) = one(
+            admin, "SELECT count(*) FROM pg_catalog.pg_class AS c WHERE c.relowner::regrole::text LIKE 'mallory'"
+        )
+        assert left_alone >= len(tables)
+    finally:
+        admin.execute("DROP OWNED BY mallory")
+        admin.execute("DROP ROLE mallory")
+
+
+def test_a_schema_of_our_name_that_is_not_ours_is_refused(estate_database: str) -> None:
+    """Its owner could plant what we call: nothing is installed into it, and nothing of it is taken over."""
+    with connect(estate_database) as admin:
+        admin.execute("CREATE SCHEMA oneroof AUTHORIZATION viewer")
+        with pytest.raises(
+            Refused, match="the schema oneroof exists and was not made by oneroof: it belongs to viewer"
+        ):
+            migrate.install(admin, settings=SETTINGS)
+        assert one(admin, "SELECT count(*) FROM pg_class WHERE relnamespace = 'oneroof'::regnamespace") == (0,)
+
+
 def test_an_edit_in_flight_is_waited_for_and_voids(logins: Logins) -> None:
     """The approval does not overtake an edit that has not committed yet."""
     number = gates.request(logins["requester"], GATE, reason="real")
