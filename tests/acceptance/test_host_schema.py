@@ -153,3 +153,68 @@ def test_nobody_but_the_owner_makes_anything_in_our_schema(installed_database: s
         assert one(admin, "SELECT has_schema_privilege('public', 'oneroof', 'USAGE')") == (False,)
     with connect(as_user(installed_database, "viewer")) as viewer:
         assert one(viewer, "SELECT count(*) >= 0 FROM oneroof.v_person") == (True,)
+
+
+def test_what_is_demanded_is_enough(lone_bed: Bed) -> None:
+    """A host with all that is demanded and nothing beside: approvals, a backfill, change logs, verdicts,
+    findings, signals sent and held, an inbox, an audit, a failed item and a proof.
+    """
+    with lone_bed.database() as name, connect(lone_bed.dsn(name)) as admin:
+        dsn = lone_bed.dsn(name)
+        for login in ("requester", "approver"):
+            admin.execute(sql.SQL("CREATE ROLE {} LOGIN").format(sql.Identifier(login)))
+        for table in substrate.tables():
+            admin.execute(as_demanded(table))
+        admin.execute(
+            "INSERT INTO birth_registry (id, collection_name, entity_code, canonical_address, status, born_at)"
+            " SELECT n, 'things', 'T' || n, 'things:' || n, 'born', now() FROM generate_series(1, 200) AS n"
+        )
+        admin.execute("INSERT INTO collection_registry (code, collection_name) VALUES ('COL-1', 'things')")
+        admin.execute("INSERT INTO meta_catalog VALUES ('things', 'birth_registry')")
+        installed = command("install", "--approver", "requester", "--approver", "approver", dsn=dsn)
+        assert installed.code == 0, installed.err
+        with sign_in(dsn) as logins:
+            logins.open_gate(WORKERS)
+            logins.activate("governance.handoff.object_born")
+            asking = as_user(dsn, "requester")
+            subscribed = command("inbox", "subscribe", "requester", dsn=asking)
+            assert subscribed.code == 0, subscribed.err
+            assert command("run", "--until-idle", dsn=dsn).code == 0
+            admin.execute(
+                "INSERT INTO birth_registry (id, collection_name, entity_code, canonical_address, status, born_at)"
+                " SELECT n, 'things', 'T' || n, 'things:' || n, 'born', now() FROM generate_series(201, 220) AS n"
+            )
+            admin.execute(
+                "INSERT INTO birth_registry (id, canonical_address, status) VALUES (221, repeat('x', 9000), 'born')"
+            )
+            admin.execute(
+                "INSERT INTO registry_changelog (entity_type, entity_code, action, timestamp)"
+                " VALUES ('things', 'T1', 'retire', now() AT TIME ZONE 'UTC')"
+            )
+            for words in (
+                ("run", "--until-idle"),
+                ("run", "gov_periodic_full_audit", "--once"),
+                ("run", "--until-idle"),
+            ):
+                ran = command(*words, dsn=dsn)
+                assert ran.code == 0, (words, ran.err)
+            assert one(admin, "SELECT count(*) FROM oneroof.governance_candidate_state") == (220,)
+            assert command("inbox", "read", "requester", "--all", dsn=asking).code == 0
+            assert command("prove", dsn=dsn).code == 0
+            assert command("status", dsn=dsn).code == 0
+            examined = command("doctor", "--json", dsn=dsn).json
+            assert [check for check in examined["checks"] if check["verdict"] == "fail"] == []
+            channels = [table.name for table in substrate.tables() if table.kind == "channel"]
+            assert [each for each in channels if one(admin, f"SELECT count(*) FROM {each}") == (0,)] == []
+        left = command("uninstall", "--yes", dsn=dsn)
+        assert left.code == 0, left.err
+
+
+def as_demanded(table: substrate.Table) -> str:
+    """A table with what is needed of it, and nothing else."""
+    default = f" DEFAULT nextval('{table.name}_ids')"
+    columns = [
+        f'"{name}" {column.type}{" NOT NULL" if column.not_null else ""}{default if column.has_default else ""}'
+        for name, column in table.columns.items()
+    ]
+    return f"CREATE SEQUENCE {table.name}_ids AS int; CREATE TABLE {table.name} ({', '.join(columns)})"
