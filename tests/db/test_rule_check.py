@@ -267,7 +267,8 @@ def test_an_import_does_not_repeat_what_active_rules_wait_for(installed_database
 
 def test_a_check_that_fails_does_not_undo_an_import(known: Connection, installed_database: str, tmp_path: Path) -> None:
     """The rules are in, and why nothing is said about them is one sentence."""
-    known.execute("REVOKE EXECUTE ON FUNCTION gov_known_sets FROM oneroof_reader, oneroof_operator, oneroof_approver")
+    readers = "oneroof_reader, oneroof_operator, oneroof_approver"
+    known.execute(f"REVOKE EXECUTE ON FUNCTION oneroof.gov_known_sets FROM {readers}")
     file = write(tmp_path / "rules.yaml", RULES)
     done = command("rules", "import", str(file), "--json", dsn=as_user(installed_database, "viewer"))
     assert (done.code, done.json["changed"], done.json["warnings"]) == (0, True, [])

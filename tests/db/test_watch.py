@@ -338,7 +338,8 @@ def test_the_look_at_candidates_takes_the_oldest_from_an_index(admin: Connection
                   CASE WHEN n % 2 = 0 THEN 'pending' ELSE 'ready' END
            FROM generate_series(1, 30000) AS n"""
     )
-    (pages,) = one(admin, "SELECT pg_relation_size('governance_candidate_state') / current_setting('block_size')::int")
+    size = "SELECT pg_relation_size('oneroof.governance_candidate_state') / current_setting('block_size')::int"
+    (pages,) = one(admin, size)
     look = "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT * FROM oneroof.gov_scan_oldest()"
     # The first time the catalog is read as well.
     plan = [one(admin, look)[0][0]["Plan"] for _ in range(2)][-1]
