@@ -10,7 +10,8 @@ from pathlib import Path
 import typer
 
 from oneroof import __version__, channels, migrate, people, script, substrate
-from oneroof.cli.session import Session, table
+from oneroof.cli.paper import table
+from oneroof.cli.session import Session
 from oneroof.connection import Connection
 from oneroof.errors import Refused, Unavailable, Usage
 from oneroof.host_schema import of_process
