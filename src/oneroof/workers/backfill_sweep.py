@@ -80,7 +80,7 @@ class BackfillSweep:
         width = self._width if self.source.in_index_order else self._pages
         step = isolating(width, self._optimistically, lambda error: self._fenced(self._stager(error)))
         again = self._retries.run_once(self.connection, self.lease, due=self._has_due)
-        return again if step.idle else step
+        return step if again.idle or not step.idle else again
 
     def cut(self, shares: int) -> int:
         """Go on in so many ranges; how many there are now, 0 where the sweep is done or cannot be cut."""
