@@ -136,7 +136,7 @@ class FrontierPass:
         has_moved = passed.moved
         if passed.ended is not None:
             self.lull.end()
-            self.here = replace(passed.here, frontier=passed.here.window_horizon, window_horizon=None)
+            self.here = replace(passed.here, frontier=passed.here.window_horizon, window_horizon=None, rested=0.0)
             self.open_set.pass_frontier(everything=bool(passed.ended["full"] or passed.ended["fresh"]))
             # A pass that has found nothing leaves nothing to do, but for what can be forgotten now.
             has_moved, self.has_found = self.has_found or self.open_set.has_passed, False

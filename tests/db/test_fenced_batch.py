@@ -17,7 +17,7 @@ from oneroof.lease import Lease
 from oneroof.statements import one
 
 WHO: dict[str, Any] = {"worker": "gov_backfill_sweep", "source": "birth_registry", "doing": "working"}
-SEEN = "SELECT events_seen FROM public.gov_worker_cursor WHERE worker_name = 'gov_backfill_sweep'"
+SEEN = "SELECT events_seen FROM oneroof.gov_worker_cursor WHERE worker_name = 'gov_backfill_sweep'"
 FAIL = "DO $$ BEGIN RAISE EXCEPTION 'now' USING ERRCODE = '{}'; END $$"
 
 

@@ -50,9 +50,8 @@ class HandoffIntake:
     frontier: FrontierPass = field(init=False)
     retries: Retries = field(init=False)
     _telling: Telling = field(init=False)
-    # The frontier at the last look, and whether rows were applied that it has not passed since.
-    _frontier: int | None = field(default=None, init=False)
-    _is_ahead: bool = field(default=True, init=False)
+    # The frontier at the last look.
+    _passed: int | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         open_set, account = OpenSet(), Account()
@@ -88,7 +87,7 @@ class HandoffIntake:
         if here is None:
             # The very first batch failed, and is halved now.
             return MOVED
-        self._look_again(here, has_applied=newest.seen + frontier.seen > 0)
+        self._look_again(here)
         failed = self.retries.run_once(self.connection, self.lease, due=here.has_due)
         is_idle = newest.idle and frontier.idle and failed.idle
         is_reading = self.newest.is_full or self.frontier.has_found or not failed.idle
@@ -99,13 +98,13 @@ class HandoffIntake:
         written = newest.written + frontier.written + failed.written
         return Step(seen=newest.seen + frontier.seen, written=written, idle=False)
 
-    def _look_again(self, here: Cursor, *, has_applied: bool) -> None:
-        """The frontier has moved past rows that were applied: later versions of failed rows may be among them."""
-        self._is_ahead = self._is_ahead or has_applied
-        if self._is_ahead and here.frontier != self._frontier:
-            self.retries.look_again()
-            self._is_ahead = has_applied or (self.frontier.open_set.latest or 0) >= (here.frontier or 0)
-        self._frontier = here.frontier
+    def _look_again(self, here: Cursor) -> None:
+        """Where the frontier has moved past versions that were applied, later ones of failed rows may be among them."""
+        passed, latest = self._passed, self.frontier.open_set.latest
+        if here.frontier != passed:
+            if passed is None or latest is None or latest >= min(passed, here.frontier or 0):
+                self.retries.look_again()
+            self._passed = here.frontier
 
     def _tell(self, here: Cursor, *, is_reading: bool, is_idle: bool) -> bool:
         """Tell what logs and registers handed off in such windows; of objects where no other worker thread would."""
