@@ -24,7 +24,7 @@ WRITERS = 16
 SECONDS = 15.0
 # A lane that was quiet looks once a second: the first moment of a load is not what a steady one meets.
 WARM = 2.0
-RATES = ((1_000, 15.0), (10_000, 30.0))
+RATES = ((1_000, 60.0), (10_000, 150.0))
 
 APPLIED = """SELECT b.entity_code, extract(epoch FROM pg_xact_commit_timestamp(b.xmin))::float8,
                       extract(epoch FROM pg_xact_commit_timestamp(c.xmin))::float8

@@ -1,4 +1,4 @@
-"""What one intake remembers in the open set: the latest xid in it, and how far it is forgotten again (docs: the tail).
+"""What one intake knows of the open set: the latest xid in it, and how far it is forgotten (docs/explanation/tail.md).
 
 Versions that the frontier has passed are forgotten a few at a time. Until a vacuum has come by, deleted entries still
 lie in the way of a search from the beginning; so each round begins where the last finished one ended: nothing is
@@ -39,7 +39,8 @@ class OpenSet:
 
     def add(self, xids: list[int]) -> None:
         """Versions of these transactions are remembered now."""
-        self.latest = max([self.latest or 0, *xids])
+        if self.latest is not None:
+            self.latest = max([self.latest, *xids])
 
     def pass_frontier(self, *, everything: bool) -> None:
         """The frontier has moved; `everything` if what lay below it before was looked at too."""
