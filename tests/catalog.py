@@ -75,6 +75,9 @@ OF_ONEROOF = (
     "SELECT format('grant on %s.%s to %s: %s', c.oid::regclass, a.attname, g.rolname, string_agg(DISTINCT x.privilege_type, ' '))"
     " FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid CROSS JOIN aclexplode(a.attacl) AS x JOIN pg_roles AS g ON g.oid = x.grantee"
     " WHERE g.rolname LIKE 'oneroof%' GROUP BY c.oid, a.attname, g.rolname",
+    "SELECT format('schema %s of %s to %s: %s', n.nspname, n.nspowner::regrole, g.rolname, string_agg(DISTINCT x.privilege_type, ' '))"
+    " FROM pg_namespace AS n CROSS JOIN aclexplode(n.nspacl) AS x JOIN pg_roles AS g ON g.oid = x.grantee"
+    " WHERE g.rolname LIKE 'oneroof%' GROUP BY n.oid, n.nspname, n.nspowner, g.rolname",
     "SELECT format('role %s: login %s super %s createrole %s bypassrls %s', rolname, rolcanlogin, rolsuper, rolcreaterole, rolbypassrls)"
     " FROM pg_roles WHERE rolname LIKE 'oneroof%'",
 )
