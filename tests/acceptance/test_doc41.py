@@ -29,8 +29,8 @@ GROWING = (
     "event_pending",
     "registry_changelog",
     "system_issues",
-    "governance_event",
-    "governance_handoff",
+    "oneroof.governance_event",
+    "oneroof.governance_handoff",
 )
 
 

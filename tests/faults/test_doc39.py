@@ -326,7 +326,7 @@ def test_doc39_10_7_no_ui_scan(host: Server) -> None:
         assert [entry for entry in said if re.search(rf"\b(?<!')({'|'.join(big)})\b", entry)] == []
         assert status.json["depth"]["dirty"] == 10_001
         for view in views:
-            (plan,) = one(admin, f"EXPLAIN (ANALYZE, FORMAT JSON) SELECT * FROM {view}")
+            (plan,) = one(admin, f"EXPLAIN (ANALYZE, FORMAT JSON) SELECT * FROM oneroof.{view}")
             touched = [node for node in nodes(plan[0]["Plan"]) if node.get("Relation Name") in big]
             assert all(node["Actual Rows"] * node["Actual Loops"] <= 10_001 for node in touched), view
             assert not any(node["Node Type"] == "Seq Scan" for node in touched), view
