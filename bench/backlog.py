@@ -7,7 +7,7 @@ from time import monotonic
 
 from bench.figure import Figure
 from bench.ground import CANDIDATES, Ground, Trial, say
-from oneroof.report import Report
+from oneroof.progress import Report
 from oneroof.statements import one
 from oneroof.workers import handoff_intake, handoff_tell
 

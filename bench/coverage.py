@@ -16,7 +16,7 @@ from time import monotonic
 from bench.figure import Figure
 from bench.ground import CANDIDATES, Ground, Trial, say, serially
 from oneroof import proof
-from oneroof.report import Report
+from oneroof.progress import Report
 from oneroof.statements import one
 from oneroof.supervisor import NAMES
 from oneroof.workers import backfill_sweep, candidate_scan, full_audit, handoff_intake, handoff_tell, input_gate

@@ -19,13 +19,13 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from oneroof import approvals, gates, migrate, owners, source, tail
+from oneroof.admission import GATE
 from oneroof.config import load
 from oneroof.connection import Connection, connect
-from oneroof.control import GATE
 from oneroof.embedded.server import EmbeddedServer
 from oneroof.estate.build import build
 from oneroof.estate.owners import owners_file
-from oneroof.report import Report
+from oneroof.progress import Report
 from oneroof.source import Source
 from oneroof.statements import one
 from oneroof.supervisor import Supervisor

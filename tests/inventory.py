@@ -14,8 +14,8 @@ from psycopg import sql
 
 from bed import eventually
 from oneroof import lease, source
+from oneroof.assignment import Worker
 from oneroof.connection import Connection
-from oneroof.executor import Worker
 from oneroof.lease import Lease
 from oneroof.source import Source
 from oneroof.statements import one

@@ -46,9 +46,9 @@ class Actor:
 
     def claim(self) -> bool:
         row = self.admin.execute(
-            "SELECT oneroof.gov_lease_claim(%s::text, %s::text, interval '30 seconds')", (self.executor, self.owner)
+            "SELECT oneroof.gov_lease_claim(ARRAY[%s], ARRAY[%s], interval '30 seconds')", (self.executor, self.owner)
         ).fetchone()
-        return row == (True,)
+        return row == ([self.executor],)
 
     def tick(self) -> None:
         self.admin.execute(

@@ -39,30 +39,52 @@ def executor_name(worker: str, source: str | None) -> str:
 
 def claim(connection: Connection, executor: str, *, instance: str, ttl: float = TTL) -> Lease:
     """Take the lease, or say who has it."""
-    lease = Lease(executor=executor, owner=f"{instance}/{uuid.uuid4()}", ttl=ttl)
-    with transaction(connection, doing=f"claiming {executor}", role="oneroof_worker", lock_timeout=5):
-        parameters = {"executor": executor, "owner": lease.owner, "ttl": ttl}
-        (had,) = one(connection, queries("lease")["claim"], parameters)
-        if not had:
-            holder = one(connection, queries("lease")["holder"], {"executor": executor})
+    had, held = claim_many(connection, [executor], instance=instance, ttl=ttl)
     if not had:
-        raise HeldElsewhere(
-            f"{executor} is held by {holder[0]}, which ticked {holder[1]:.0f} s ago",
-            hint="wait for it to end, or for its lease to run out",
-        )
-    return lease
+        raise HeldElsewhere(held[executor], hint="wait for it to end, or for its lease to run out")
+    return had[executor]
 
 
-@lru_cache(maxsize=200)
+def claim_many(
+    connection: Connection, executors: list[str], *, instance: str, ttl: float = TTL
+) -> tuple[dict[str, Lease], dict[str, str]]:
+    """Take those that are free, in one transaction; the leases that were had, and of the others who holds them."""
+    wanted = {name: Lease(executor=name, owner=f"{instance}/{uuid.uuid4()}", ttl=ttl) for name in executors}
+    given = {"executors": executors, "owners": [each.owner for each in wanted.values()], "ttl": ttl}
+    doing = f"claiming {executors[0]}" if len(executors) == 1 else f"claiming {len(executors)} leases"
+    with transaction(connection, doing=doing, role="oneroof_worker", lock_timeout=5):
+        (had,) = one(connection, queries("lease")["claim"], given)
+        missed = sorted(set(executors).difference(had))
+        holders = connection.execute(queries("lease")["holders"], {"executors": missed}).fetchall() if missed else []
+    held = {name: f"{name} is in use at this moment" for name in missed}
+    held |= {name: f"{name} is held by {owner}, which ticked {ago:.0f} s ago" for name, owner, ago in holders if owner}
+    return {name: wanted[name] for name in had}, held
+
+
+def tick_many(connection: Connection, leases: list[Lease], *, statuses: list[str]) -> set[str]:
+    """Tick leases that are not being worked on, in one transaction; the executors whose lease still is ours."""
+    given = {"executors": [each.executor for each in leases], "owners": [each.owner for each in leases]}
+    with transaction(connection, doing=f"ticking {len(leases)} lease(s)", role="oneroof_worker", lock_timeout=2):
+        (ours,) = one(connection, queries("lease")["tick"], {**given, "statuses": statuses})
+    return set(ours)
+
+
+def release(connection: Connection, lease: Lease) -> bool:
+    """Give the lease back; False if it was not ours any more."""
+    return lease.executor in release_many(connection, [lease])
+
+
+def release_many(connection: Connection, leases: list[Lease]) -> set[str]:
+    """Give leases back, in one transaction; the executors whose lease still was ours."""
+    given = {"executors": [each.executor for each in leases], "owners": [each.owner for each in leases]}
+    with transaction(connection, doing=f"releasing {len(leases)} lease(s)", role="oneroof_worker", lock_timeout=5):
+        (ours,) = one(connection, queries("lease")["release"], given)
+    return set(ours)
+
+
+@lru_cache(maxsize=10_000)
 def fence(lease: Lease, *, status: str = "ok") -> bytes:
     """What a transaction has to say first; it fails as held elsewhere if the lease is not ours."""
     hold = sql.SQL(queries("lease")["hold"])
     fresh = f"{min(FRESH, lease.ttl / 4)} seconds"
     return hold.format(executor=lease.executor, owner=lease.owner, status=status, fresh=fresh).as_bytes(None)
-
-
-def release(connection: Connection, lease: Lease) -> bool:
-    """Give the lease back; False if it was not ours any more."""
-    with transaction(connection, doing=f"releasing {lease.executor}", role="oneroof_worker", lock_timeout=5):
-        (ours,) = one(connection, queries("lease")["release"], {"executor": lease.executor, "owner": lease.owner})
-    return bool(ours)

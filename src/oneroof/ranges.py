@@ -55,6 +55,14 @@ def names(connection: Connection, *, worker: str, source: str) -> list[str]:
     return [name for (name,) in found]
 
 
+def all_names(connection: Connection, *, worker: str) -> dict[str, list[str]]:
+    """The ranges of every sweep that is under way, by source."""
+    found: dict[str, list[str]] = {}
+    for source, name in connection.execute(queries("ranges")["all_names"], {"worker": worker}):
+        found.setdefault(source, []).append(name)
+    return found
+
+
 def are_swept(connection: Connection, *, worker: str, source: str) -> bool:
     """Whether every range has been swept to its end."""
     (swept,) = one(connection, queries("ranges")["are_swept"], {"worker": worker, "source": source})

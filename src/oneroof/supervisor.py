@@ -1,53 +1,57 @@
-"""The supervisor: which workers run on what, in how many lanes, and when a run is over (doc 39 §39.6).
+"""The supervisor: which worker threads run, and when a run is over (docs/explanation/supervisor.md).
 
-Each worker has a lane of its own, so that a long sweep never delays the tail; a sweep in ranges has one for each range,
-and the intake a second one for its signals.
-A run ends when it is told to, or, until idle, when every lane has gone a whole round without work since the last time
-that any lane had some. Any number of processes on any number of machines may run; leases share out the work.
+Each worker has a thread of its own, so that a long sweep never delays the tail; a sweep in ranges has one for each
+range, and the intake a second one for its signals. The main thread keeps house on a connection of its own: sources and
+policies, which instances live, the watch. A run until idle ends when every assignment was found idle since the last
+write. Any number of processes on any number of machines may run; leases share out the work (doc 39 §39.6).
 """
 
 from __future__ import annotations
 
 import threading
 import time
+import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Literal
 
-from oneroof import handoff, ranges, watch
+from oneroof import handoff, ranges, retry, watch
 from oneroof import source as sources
-from oneroof.bell import Call
-from oneroof.connection import Connection, leave
-from oneroof.control import GATE, Control
-from oneroof.duty import Duty
-from oneroof.errors import HeldElsewhere, Refused, Usage
-from oneroof.executor import Worker
+from oneroof.admission import GATE, Admission
+from oneroof.assignment import Duty, Worker
+from oneroof.connection import Connection
+from oneroof.errors import HeldElsewhere, OneroofError, Refused, Usage
 from oneroof.gates import require_open
-from oneroof.lane import Lane
+from oneroof.held_leases import HeldLeases
+from oneroof.instances import Instances
 from oneroof.lease import Lease
-from oneroof.link import Link
 from oneroof.parallel_reader import ParallelReader
-from oneroof.report import Report
+from oneroof.progress import Report
+from oneroof.reconnection import Reconnection
 from oneroof.source import INVENTORY, Source
+from oneroof.transaction import transaction
+from oneroof.worker_thread import Activity, WorkerThread
 from oneroof.workers import backfill_sweep, candidate_scan, full_audit, handoff_intake, handoff_tell, input_gate
 from oneroof.workers.backfill_sweep import BackfillSweep
-from oneroof.workers.candidate_scan import CandidateScan
+from oneroof.workers.candidate_scan import CandidateScan, Refresh
 from oneroof.workers.full_audit import FullAudit
 from oneroof.workers.handoff_intake import HandoffIntake
 from oneroof.workers.handoff_tell import HandoffTell
 from oneroof.workers.input_gate import InputGate
 
 NAMES = (backfill_sweep.NAME, handoff_intake.NAME, input_gate.NAME, candidate_scan.NAME, full_audit.NAME)
-REPLAN = 5.0
-# Those who live on what the intake brings.
-FOLLOWING = (input_gate.NAME, candidate_scan.NAME)
+# Seconds after which sources are listed again, so that one that comes or goes is noticed; and how many times as long as
+# the last listing took: without it, listing is most of what an idle process with many sources does.
+REPLAN, LISTING = 5.0, 200
+# Seconds between two ticks of the instance, for which policies, gate and free leases are believed.
+TICK = 1.0
 Mode = Literal["for ever", "once", "until idle"]
 
 
 @dataclass(slots=True)
 class Supervisor:
-    """A run of some workers by one instance; `dial` opens a connection, one for each lane."""
+    """A run of some workers by one instance; `dial` opens a connection, one for each thread."""
 
     dial: Callable[[], Connection]
     workers: list[str]
@@ -56,195 +60,232 @@ class Supervisor:
     stop: threading.Event
     tell: Callable[[Report], None]
     shards: int = 1
-    # Whoever is named runs an audit, due or not.
+    # A worker that is named runs an audit, due or not.
     named: bool = False
     seen: int = field(default=0, init=False)
     # Groups of which a run that has ended left something to be told.
     untold: int = field(default=0, init=False)
-    _activity: int = field(default=0, init=False)
-    _control: Control = field(default_factory=Control, init=False)
+    _activity: Activity = field(default_factory=Activity, init=False)
+    _admission: Admission = field(default_factory=Admission, init=False)
+    _instances: Instances = field(init=False)
+    _house: Reconnection = field(init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
     _sources: list[Source] = field(default_factory=list, init=False)
     _ranges: dict[str, list[str]] = field(default_factory=dict, init=False)
+    # The number of the plan, when it was made, and when to tick and to watch next.
+    _number: int = field(default=0, init=False)
     _planned: float = field(default=float("-inf"), init=False)
-    _plans: dict[tuple[str, int], list[Duty]] = field(default_factory=dict, init=False)
-    _planning: threading.Lock = field(default_factory=threading.Lock, init=False)
-    _all: list[Lane] = field(default_factory=list, init=False)
-    _over: threading.Event = field(default_factory=threading.Event, init=False)
+    _listing: float = field(default=0.0, init=False)
+    _ticked: float = field(default=float("-inf"), init=False)
+    _watched: float = field(default=float("-inf"), init=False)
+
+    def __post_init__(self) -> None:
+        key = f"{self.instance}/{uuid.uuid4()}" if self.mode == "for ever" else None
+        self._instances = Instances(key, self.workers)
+        self._house = self._connecting(self.stop)
 
     def run(self) -> int:
         """Run until told to stop, or until there is nothing to do; rows seen."""
-        self._all = lanes = [lane for worker in self.workers for lane in self._lanes(worker)]
+        try:
+            self._begin()
+            if not self.stop.is_set():
+                self._run_threads()
+                self._last_look()
+                self._complain_if_all_held()
+        finally:
+            if self._house.connection is not None:
+                with suppress(OneroofError):
+                    self._instances.leave(self._house.connection)
+                self._house.close()
+        return self.seen
+
+    def _begin(self) -> None:
+        """A run that is to end does not begin without a server, nor behind a closed gate."""
         if self.mode != "for ever":
-            self._check(lanes[0])
-            self._control.put_off()
+            self._house.connection = self.dial()
+            require_open(self._house.connection, GATE)
+        while not self.stop.is_set() and not self._keep_house():
+            pass
+        self._activity.threads = [thread for worker in self.workers for thread in self._threads(worker)]
+
+    def _run_threads(self) -> None:
+        running = self._activity.threads
         threads = [
-            threading.Thread(target=lane.run, args=(lambda: self._activity,), name=f"lane {i}", daemon=True)
-            for i, lane in enumerate(lanes)
+            threading.Thread(target=each.run, name=f"{each.kind} {i}", daemon=True) for i, each in enumerate(running)
         ]
         for thread in threads:
             thread.start()
         try:
-            self._wait(lanes, threads)
+            self._wait(threads)
         except BaseException:
-            self._over.set()
-            for lane in lanes:
-                lane.link.abort()
+            self._activity.end()
+            for each in running:
+                each.reconnection.abort()
             raise
         finally:
-            self._over.set()
-            self._ring(Call.EVERYBODY)
+            self._activity.end()
             for thread in threads:
                 thread.join(timeout=10)
-        for lane in lanes:
-            if lane.failure is not None:
-                raise lane.failure
-        self._last_look()
-        self._complain_if_all_held(lanes)
-        return self.seen
+        for each in running:
+            if each.failure is not None:
+                raise each.failure
 
-    def _check(self, lane: Lane) -> None:
-        """A run that is to end does not begin without a server, nor behind a closed gate; who asked goes on with it."""
-        connection = self.dial()
-        try:
-            require_open(connection, GATE)
-        except BaseException:
-            leave(connection)
-            raise
-        lane.link.adopt(connection)
-
-    def _wait(self, lanes: list[Lane], threads: list[threading.Thread]) -> None:
+    def _wait(self, threads: list[threading.Thread]) -> None:
+        until_idle = self.mode == "until idle"
         while any(thread.is_alive() for thread in threads):
-            if self.stop.is_set() or any(lane.failure for lane in lanes):
+            if self.stop.is_set() or any(each.failure for each in self._activity.threads):
                 return
-            if self.mode == "until idle" and self._is_over(lanes):
+            if until_idle and self._is_over():
                 return
-            if self.mode == "until idle" and self._control.policies and not self._control.gate_open:
+            if until_idle and not self._admission.gate_open:
                 raise Refused(f"the gate {GATE} was closed", hint=f"oneroof gate request {GATE} --reason …")
+            self._keep_house()
             self.stop.wait(0.2 if self.mode == "for ever" else 0.02)
 
-    def _is_over(self, lanes: list[Lane]) -> bool:
-        """Whether every lane is idle since the last time that any had work; then none begins any more."""
-        with self._lock:
-            over = all(lane.idle_at == self._activity for lane in lanes)
+    def _is_over(self) -> bool:
+        """Whether every assignment was found idle since the last write; then no step begins any more."""
+        with self._activity.lock:
+            over = self._planned > float("-inf") and all(
+                each.planned == self._number and each.is_idle() for each in self._activity.threads
+            )
             if over:
-                self._over.set()
+                self._activity.over.set()
         return over
 
+    def _keep_house(self) -> bool:
+        """Tick, list the sources and watch, each when it is time for it; False if the connection was lost."""
+        try:
+            connection = self._house.open()
+            if time.monotonic() - self._ticked >= min(TICK, self._ttl / 4):
+                with transaction(connection, doing="ticking the instance", role="oneroof_worker", lock_timeout=2):
+                    self._admission.read(connection)
+                    self._instances.tick(connection, ttl=self._ttl)
+                self._ticked = time.monotonic()
+            if time.monotonic() - self._planned >= max(REPLAN, LISTING * self._listing):
+                self._plan(connection)
+            if self.mode == "for ever" and time.monotonic() - self._watched >= min(watch.INTERVAL, self._ttl / 4):
+                self._watched = time.monotonic()
+                watch.watch(connection)
+            self._house.hold()
+        except OneroofError as error:
+            kind = retry.kind_of(error)
+            if kind == retry.LOST or self._house.is_broken:
+                self._house.drop(error)
+            elif kind not in (retry.SLOW, retry.AGAIN, retry.FULL):
+                raise
+            return False
+        return True
+
+    @property
+    def _ttl(self) -> float:
+        """A gap is to be found within two TTLs of the worker that has the shortest."""
+        return min((rules.lease_ttl for rules in self._admission.policies.values()), default=watch.INTERVAL)
+
+    def _plan(self, connection: Connection) -> None:
+        """What is registered now; a new number only where it is not what was registered before."""
+        began = time.monotonic()
+        found = sources.listing(connection)
+        ranges_of = ranges.all_names(connection, worker=backfill_sweep.NAME)
+        self._listing = time.monotonic() - began
+        with self._lock:
+            if self._number == 0 or (found, ranges_of) != (self._sources, self._ranges):
+                self._sources, self._ranges = found, ranges_of
+                self._number += 1
+            # A sweep that was cut meanwhile wants another one.
+            if self._planned <= began:
+                self._planned = began
+        for each in self._activity.threads:
+            if each.planned != self._number:
+                each.event.set()
+
     def _last_look(self) -> None:
-        """What this run has opened or closed shows in the findings at once, also of a run that was short; and all that
-        is held and may be emitted is.
-        """
+        """What a run that ends has opened or closed shows in the findings at once, and what may be emitted now is."""
         if self.mode == "for ever":
             return
-        connection = self.dial()
-        try:
-            watch.watch(connection)
-            while not self.stop.is_set() and watch.promote(connection) + watch.retire(connection):
-                pass
-            self.untold = handoff.count_untold(connection)
-        finally:
-            leave(connection)
+        connection = self._house.open()
+        watch.watch(connection)
+        while not self.stop.is_set() and watch.promote(connection) + watch.retire(connection):
+            pass
+        self.untold = handoff.count_untold(connection)
 
-    def _complain_if_all_held(self, lanes: list[Lane]) -> None:
-        executors = [executor for lane in lanes for executor in lane.executors]
-        held = [executor.held_by for executor in executors if executor.held_by]
-        if self.mode != "for ever" and held and len(held) == len(executors) and not self.stop.is_set():
+    def _complain_if_all_held(self) -> None:
+        assignments = [each for thread in self._activity.threads for each in thread.assignments]
+        held = [each.held_by for each in assignments if each.held_by]
+        if self.mode != "for ever" and held and len(held) == len(assignments) and not self.stop.is_set():
             raise HeldElsewhere(held[0], hint="another instance does the work")
 
-    def _lanes(self, worker: str) -> list[Lane]:
-        # The intake's second lane tells what the first one has marked.
-        many = self.shards if worker == backfill_sweep.NAME else 1 + (worker == handoff_intake.NAME)
+    def _threads(self, worker: str) -> list[WorkerThread]:
+        parts: list[str | None] = [None, handoff_tell.PART] if worker == handoff_intake.NAME else [None]
+        many = self.shards if worker == backfill_sweep.NAME else 1
+        return [self._thread(worker, part, place=place, many=many) for part in parts for place in range(many)]
+
+    def _thread(self, worker: str, part: str | None, *, place: int, many: int) -> WorkerThread:
+        def plan(known: int | None) -> tuple[int, list[Duty]] | None:
+            if known == self._number:
+                return None
+            with self._lock:
+                return self._number, self._duties(worker, part, place=place, many=many)
+
+        return WorkerThread(
+            worker,
+            part,
+            self._connecting(self._activity.over),
+            self._admission,
+            HeldLeases(worker, self.instance, self._instances, self._admission, self._told),
+            self._activity,
+            plan=plan,
+            build=self._build,
+            tell=self._told,
+            endless=self.mode == "for ever",
+            once=self.mode == "once",
+            named=self.named,
+        )
+
+    def _connecting(self, stop: threading.Event) -> Reconnection:
         endless = self.mode == "for ever"
-        return [
-            Lane(
-                link=Link(self.dial, self._over, endless, say=lambda what: self._told(Report("server", what=what))),
-                control=self._control,
-                instance=self.instance,
-                plan=partial(self._plan, worker=worker, place=place, lanes=many),
-                begin=self._begin,
-                tell=self._told,
-                call=self._called,
-                guard=self._lock,
-                stop=self._over,
-                endless=endless,
-                once=self.mode == "once",
-                with_intake=handoff_intake.NAME in self.workers,
-                follows=handoff_intake.NAME in self.workers and (worker in FOLLOWING or (place > 0 and many == 2)),
-            )
-            for place in range(many)
-        ]
+        return Reconnection(self.dial, stop, endless, lambda what: self._told(Report("server", what=what)))
 
-    def _plan(self, connection: Connection, worker: str, *, place: int, lanes: int, hot: bool) -> list[Duty]:
-        """What one of a worker's lanes has to do, by what is registered now; the same list until that is looked up
-        again, which one that is hot leaves to others for a while.
-        """
-        # Whoever comes while another looks makes do with what is known.
-        if self._planning.acquire(blocking=self._planned == float("-inf")):
-            try:
-                if time.monotonic() - self._planned >= (2 * REPLAN if hot else REPLAN):
-                    self._look_up(connection)
-            finally:
-                self._planning.release()
-        with self._lock:
-            if (worker, place) not in self._plans:
-                self._plans[worker, place] = self._duties(worker, place=place, lanes=lanes)
-            return self._plans[worker, place]
-
-    def _look_up(self, connection: Connection) -> None:
-        found = sources.listing(connection)
-        ranges_of = {
-            each.source_name: ranges.names(connection, worker=backfill_sweep.NAME, source=each.source_name)
-            for each in found
-            if each.source_kind == INVENTORY
-        }
-        with self._lock:
-            self._sources, self._ranges, self._planned = found, ranges_of, time.monotonic()
-            self._plans.clear()
-
-    def _duties(self, worker: str, *, place: int, lanes: int) -> list[Duty]:
-        if worker == handoff_intake.NAME and place == 0:
-            # First what has verdicts.
-            ordered = sorted(self._sources, key=lambda each: each.source_kind != INVENTORY)
-            return [Duty(worker, each, each.source_name) for each in ordered]
+    def _duties(self, worker: str, part: str | None, *, place: int, many: int) -> list[Duty]:
+        """What one thread has to do, by what is registered now."""
+        if worker == handoff_intake.NAME and part is None:
+            return [Duty(worker, each, each.source_name) for each in self._sources]
         whole = [Duty(worker, each, each.source_name) for each in self._sources if each.source_kind == INVENTORY]
-        if worker == handoff_intake.NAME:
-            return [replace(duty, part=handoff_tell.PART) for duty in whole]
+        if part is not None:
+            return [replace(duty, part=part) for duty in whole]
         if worker != backfill_sweep.NAME:
             return whole
-        parts = [Duty(worker, duty.source, name) for duty in whole for name in self._ranges[duty.scope]]
-        return [*(whole if place == 0 else []), *parts[place::lanes]]
+        parts = [Duty(worker, duty.source, name) for duty in whole for name in self._ranges.get(duty.scope, [])]
+        return [*(whole if place == 0 else []), *parts[place::many]]
 
-    def _begin(self, connection: Connection, duty: Duty, held: Lease, batch: int) -> Worker:
+    def _build(self, connection: Connection, duty: Duty, held: Lease, batch: int, refresh: Refresh) -> Worker:
+        source, interval = duty.source, self._admission.policies[duty.worker].sweep_interval
         if duty.worker == backfill_sweep.NAME:
-            sweep = BackfillSweep(connection, duty.source, held, batch=batch, scope=duty.scope)
-            if self.shards > 1 and duty.scope == duty.source.source_name and sweep.cut(self.shards):
-                with self._lock:
-                    self._planned = float("-inf")
-                    self._activity += 1
+            sweep = BackfillSweep(connection, source, held, batch=batch, scope=duty.scope)
+            if self.shards > 1 and not duty.is_range and sweep.cut(self.shards):
+                self._planned = float("-inf")
             return sweep
-        interval = self._control.policies[duty.worker].sweep_interval
         if duty.worker == input_gate.NAME:
-            return InputGate(connection, duty.source, held, batch=batch)
+            return InputGate(connection, source, held, batch=batch)
         if duty.worker == candidate_scan.NAME:
             at_once = self.mode != "for ever"
-            return CandidateScan(connection, duty.source, held, batch=batch, sweep_interval=interval, at_once=at_once)
-        if duty.worker == full_audit.NAME:
-            at_once, second = self.named, ParallelReader(self.dial)
-            return FullAudit(
-                connection, duty.source, held, batch=batch, interval=interval, at_once=at_once, second=second
+            return CandidateScan(
+                connection, source, held, batch=batch, sweep_interval=interval, at_once=at_once, refresh=refresh
             )
-        if duty.part == handoff_tell.PART:
-            return HandoffTell(connection, duty.source, held, batch=min(batch, handoff_tell.BATCH))
-        # Idle is only who has closed a whole window in this run; after it the usual interval is good enough.
-        at_once = self.mode == "until idle"
+        if duty.worker == full_audit.NAME:
+            second = ParallelReader(self.dial)
+            return FullAudit(
+                connection, source, held, batch=batch, interval=interval, at_once=self.named, second=second
+            )
+        if duty.part is not None:
+            return HandoffTell(connection, source, held, batch=batch)
         return HandoffIntake(
             connection,
-            duty.source,
+            source,
             held,
             batch=batch,
             sweep_interval=interval,
-            at_once=at_once,
+            # Only a source of which a whole window was closed in this run is idle.
+            at_once=self.mode == "until idle",
             hurried=self.mode == "once",
         )
 
@@ -252,20 +293,7 @@ class Supervisor:
         with self._lock:
             if report.step is not None:
                 self.seen += report.step.seen
-                self._activity += not report.step.idle
             self.tell(report)
-        # Where nobody waits for the newest row, a look too many is cheaper than a wait.
-        if self.mode == "until idle" and report.step is not None and report.step.written:
-            self._ring(Call.FOLLOWERS)
-
-    def _called(self) -> None:
-        """A lane has come to its end: whether that is the end of all, everybody is to see at once."""
-        if self.mode == "until idle":
-            self._ring(Call.EVERYBODY)
-
-    def _ring(self, call: Call) -> None:
-        for lane in self._all:
-            lane.bell.ring(call)
 
 
 def worker_names(words: list[str]) -> list[str]:

@@ -236,16 +236,27 @@ def test_a_gate_that_closes_ends_a_run_until_idle_and_is_waited_for_by_others(ds
         assert command("run", "--until-idle", dsn=dsn).code == 3
 
 
-def test_a_lease_conflict_that_lasts_is_a_finding_and_closes_when_it_ends(dsn: str) -> None:
-    """The other of two instances backs off at once, and says so after a while; when it leaves, so does the finding."""
+def test_a_lease_that_is_taken_away_is_a_finding_and_closes_when_it_is_had_again(dsn: str) -> None:
+    """An instance whose lease another holds backs off and says so; when it has the lease again, the finding closes."""
     open_now = "SELECT count(*) FROM system_issues WHERE issue_type = 'cursor_lease_conflict' AND resolved_at IS NULL"
+    mine = "executor_name = 'gov_backfill_sweep:birth_registry'"
     with connect(dsn) as admin:
-        admin.execute("UPDATE oneroof.governance_worker_policy SET lease_ttl = '1 second'")
         rows = number(admin, "SELECT count(*) FROM birth_registry")
-        with running(dsn, "backfill_sweep", "--instance", "second"):
+        admin.execute("UPDATE oneroof.governance_worker_policy SET lease_ttl = '3 seconds'")
+        with running(dsn, "backfill_sweep", "--instance", "first"):
             eventually(lambda: number(admin, SEEN) == rows, what="the sweep")
-            with running(dsn, "backfill_sweep", "--instance", "first"):
-                eventually(lambda: number(admin, open_now) == 1, what="the conflict to be found")
-                assert command("status", dsn=dsn).code == 0, "nobody is dead"
-            assert number(admin, open_now) == 0
-        assert number(admin, SEEN) == rows
+            admin.execute(f"UPDATE queue_heartbeat SET lease_owner = 'thief/1', last_tick_at = now() WHERE {mine}")
+            eventually(lambda: number(admin, open_now) == 1, what="the conflict to be found")
+            held = f"SELECT count(*) FROM queue_heartbeat WHERE {mine} AND lease_owner LIKE 'first/%'"
+            eventually(lambda: number(admin, held) == 1, what="the lease to run out and be taken again")
+            eventually(lambda: number(admin, open_now) == 0, what="the finding to be closed")
+
+
+def test_a_second_instance_is_no_conflict(dsn: str) -> None:
+    """What an instance does not hold, another one does: that is how they share the work."""
+    found = "SELECT count(*) FROM system_issues WHERE issue_type = 'cursor_lease_conflict'"
+    with connect(dsn) as admin, running(dsn, "backfill_sweep"), running(dsn, "backfill_sweep"):
+        rows = number(admin, "SELECT count(*) FROM birth_registry")
+        eventually(lambda: number(admin, "SELECT count(*) FROM oneroof.governance_instance") == 2, what="two instances")
+        eventually(lambda: number(admin, SEEN) == rows, what="the sweep")
+        assert number(admin, found) == 0

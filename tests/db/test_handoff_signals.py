@@ -13,7 +13,6 @@ from inventory import impatient, settle
 from logins import Logins
 from oneroof import approvals, findings, source
 from oneroof.connection import Connection
-from oneroof.control import LONGEST, PRESSED, Control
 from oneroof.errors import Usage
 from oneroof.lease import claim, executor_name, release
 from oneroof.statements import one
@@ -359,26 +358,6 @@ def test_a_signal_that_is_in_the_outbox_and_that_nobody_knows_of_stops_nobody(lo
     admin.execute("DELETE FROM oneroof.governance_candidate_state WHERE candidate_key LIKE 'things:%'")
     assert again(admin, handoff_intake.NAME, "birth_registry").written == 3
     assert len(signals(admin)) == 3
-
-
-def test_signals_wait_while_rows_press_in_and_not_for_ever() -> None:
-    """A source is pressed for a moment after every large turn, or for as long as is said, until that is over; and for a
-    minute at most without a break.
-    """
-    control = Control()
-    assert not control.is_pressed("births")
-    control.press("births")
-    assert control.is_pressed("births")
-    assert not control.is_pressed("others")
-    first, last = control._pressed["births"]
-    control._pressed["births"] = (first - LONGEST, last)
-    assert not control.is_pressed("births")
-    control._pressed["births"] = (first, last - PRESSED)
-    assert not control.is_pressed("births")
-    control.press("births", lasting=LONGEST)
-    assert control.is_pressed("births")
-    control.ease("births")
-    assert not control.is_pressed("births")
 
 
 def test_what_was_untold_before_is_no_signal_of_a_replay(logins: Logins) -> None:

@@ -83,6 +83,33 @@ def test_a_short_lease_is_ticked_before_it_runs_out(pair: tuple[Connection, Conn
         lease.claim(second, EXECUTOR, instance="b", ttl=1)
 
 
+def test_many_leases_are_claimed_ticked_and_released_together(pair: tuple[Connection, Connection]) -> None:
+    """Of those wanted the free ones are had; a stolen one is neither ticked nor released by who lost it."""
+    one, two = pair
+    names = [f"gov_input_gate:s{i}" for i in range(3)]
+    other = lease.claim(two, names[0], instance="b")
+    had, held = lease.claim_many(one, names, instance="a")
+    assert sorted(had) == names[1:]
+    assert "is held by b/" in held[names[0]]
+    set_clock(one, "31 seconds")
+    thief = lease.claim(two, names[1], instance="b")
+    leases = list(had.values())
+    assert lease.tick_many(one, leases, statuses=["ok", "warn"]) == {names[2]}
+    assert lease.release_many(one, leases) == {names[2]}
+    assert lease.release_many(two, [thief, other]) == {names[0], names[1]}
+
+
+def test_a_lease_in_use_is_not_waited_for(pair: tuple[Connection, Connection]) -> None:
+    """A batch under way holds the lock of its lease; others that are claimed with it are had at once."""
+    one, two = pair
+    names = ["gov_input_gate:s0", "gov_input_gate:s1"]
+    lease.release(one, lease.claim(one, names[0], instance="a"))
+    with one.transaction():
+        one.execute("SELECT FROM oneroof.governance_lease WHERE executor_name = %s FOR UPDATE", (names[0],))
+        had, held = lease.claim_many(two, names, instance="b")
+    assert (list(had), list(held)) == ([names[1]], [names[0]])
+
+
 def test_the_cursor_never_goes_down(pair: tuple[Connection, Connection]) -> None:
     """Watermark, frontier and counters are monotone in the database, even for a superuser (promise 3)."""
     one, _ = pair

@@ -10,7 +10,7 @@ import pytest
 
 from bed import as_user, command, silent
 from logins import sign_in
-from oneroof import control, own, proof, source
+from oneroof import admission, own, proof, source
 from oneroof.connection import Connection
 from oneroof.statements import one
 
@@ -28,7 +28,7 @@ def running(admin: Connection, installed_database: str, tmp_path: Any) -> str:
     file = tmp_path / "owners.csv"
     file.write_text(OWNERS)
     with sign_in(installed_database) as logins:
-        logins.open_gate(control.GATE)
+        logins.open_gate(admission.GATE)
     who = as_user(installed_database, "requester")
     assert command("owners", "import", str(file), dsn=who).code == 0
     run(installed_database)

@@ -10,7 +10,7 @@ import inventory
 import judging
 from bed import as_user, command, connect, eventually, silent, spawn
 from logins import sign_in
-from oneroof import control, owners, proof, removal, source
+from oneroof import admission, owners, proof, removal, source
 from oneroof.connection import Connection
 from oneroof.errors import Refused
 from oneroof.proof import Scope
@@ -212,7 +212,7 @@ def test_whoever_was_at_work_when_it_was_removed_keeps_nothing(admin: Connection
 def test_a_worker_runs_on_while_a_source_is_removed(admin: Connection, tailed: Source, installed_database: str) -> None:
     """It hears of it within seconds, and no finding is left of what it met meanwhile."""
     with sign_in(installed_database) as logins:
-        logins.open_gate(control.GATE)
+        logins.open_gate(admission.GATE)
     running = spawn("run", dsn=installed_database)
     try:
         ticks = "SELECT count(*) FROM queue_heartbeat WHERE executor_name LIKE '%:src' AND lease_owner IS NOT NULL"

@@ -85,7 +85,7 @@ def test_an_idle_worker_is_never_a_finding(admin: Connection, actor: Actor) -> N
 
 def test_who_gave_its_lease_back_is_not_dead(admin: Connection, actor: Actor) -> None:
     """A worker that ended as it should leaves no gap."""
-    admin.execute("SELECT oneroof.gov_lease_release(%s::text, 'a/1'::text)", (actor.executor,))
+    admin.execute("SELECT oneroof.gov_lease_release(ARRAY[%s], ARRAY['a/1'])", (actor.executor,))
     actor.at(200)
     assert watch(admin) == NOTHING
 
@@ -111,7 +111,7 @@ def test_a_frontier_too_old_is_lag(admin: Connection, actor: Actor) -> None:
     assert findings.listing(admin, bucket="silent_fail")[0].details["pinned_by"] is None
     policy.set_values(admin, WORKER, {"lag_limit": "1 hour"})
     assert watch(admin).cleared == [LAG]
-    admin.execute("SELECT oneroof.gov_lease_release(%s::text, 'a/1'::text)", (actor.executor,))
+    admin.execute("SELECT oneroof.gov_lease_release(ARRAY[%s], ARRAY['a/1'])", (actor.executor,))
     actor.at(3601)
     assert watch(admin).raised == [LAG]
 

@@ -1,4 +1,4 @@
-"""A quiet process: whoever lives on what the intake brings looks rarely, and at once when it has brought something."""
+"""A quiet process: an assignment has no steps while nothing waits for it, and has one soon when something does."""
 
 from __future__ import annotations
 
@@ -12,20 +12,16 @@ import pytest
 
 from bed import connect, eventually
 from by_hand import LEFT, Server, add_births, number, server
-from oneroof import lane
+from oneroof.assignment import RECENT
 from oneroof.connection import Connection
 from oneroof.errors import OneroofError
-from oneroof.lane import FOLLOWING
-from oneroof.report import Report
-from oneroof.step import NOTHING, Step
+from oneroof.progress import Report
+from oneroof.step import Step
 from oneroof.supervisor import NAMES, Supervisor
-from oneroof.workers import candidate_scan, handoff_intake, input_gate
+from oneroof.workers import backfill_sweep, candidate_scan, handoff_intake, input_gate
 from oneroof.workers.candidate_scan import CandidateScan
 
-INTAKE = f"{handoff_intake.NAME}:birth_registry"
-FOLLOWERS = (f"{input_gate.NAME}:birth_registry", f"{candidate_scan.NAME}:birth_registry", f"{INTAKE}/signals")
 JUDGED = "SELECT count(*) FROM oneroof.governance_candidate_state WHERE NOT dirty AND candidate_key LIKE 'quiet:%'"
-WAITING = JUDGED.replace("NOT dirty", "dirty AND input_quality_state <> 'pending'")
 
 
 @contextmanager
@@ -67,47 +63,51 @@ def quiet_process() -> Iterator[tuple[Connection, Callable[[float], Counter[str]
         admin.execute("UPDATE oneroof.governance_worker_policy SET sweep_interval = '1 hour'")
         with looks(host, list(NAMES)) as within:
             eventually(lambda: number(admin, LEFT) == 0, what="the sweep", seconds=60)
-            eventually(lambda: are_rare(within(FOLLOWING)), what="a quiet process", seconds=60)
+            eventually(lambda: not within(5.0), what="a quiet process", seconds=90)
             yield admin, within
 
 
-def are_rare(looked: Counter[str]) -> bool:
-    return all(looked[each] <= 2 for each in FOLLOWERS)
-
-
-def test_followers_look_rarely_until_the_intake_has_brought_something(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_quiet_process_has_no_steps_until_something_is_written() -> None:
+    """Neither the intake, nor those that live on what it brings; then each of them has one soon."""
     with quiet_process() as (admin, within):
-        quiet = within(FOLLOWING)
-        assert are_rare(quiet)
-        assert quiet[INTAKE] > FOLLOWING / 2
-        # By themselves they would not look again.
-        monkeypatch.setattr(lane, "FOLLOWING", 3600.0)
-        # No older than the fast lane looks back, wherever it is.
+        assert not within(3.0)
         add_births(admin, "quiet", 3)
         eventually(lambda: number(admin, JUDGED) == 3, what="verdicts")
 
 
+def test_what_another_process_brings_is_found_by_a_look() -> None:
+    """A process that only judges is told by nobody; it looks at what waits."""
+    judges = [input_gate.NAME, candidate_scan.NAME]
+    with server() as host, connect(host.dsn()) as admin, looks(host, judges) as within:
+        eventually(lambda: not within(3.0), what="a quiet process", seconds=60)
+        with looks(host, [backfill_sweep.NAME, handoff_intake.NAME]):
+            eventually(lambda: number(admin, LEFT) == 0, what="the sweep", seconds=60)
+            add_births(admin, "quiet", 3)
+            eventually(lambda: number(admin, JUDGED) == 3, what="verdicts")
+
+
+def test_where_the_server_counts_no_writes_the_intake_asks_by_itself() -> None:
+    with server() as host, connect(host.dsn()) as admin:
+        admin.execute("ALTER DATABASE host SET track_counts = off")
+        admin.execute("UPDATE oneroof.governance_worker_policy SET sweep_interval = '2 seconds'")
+        with looks(host, list(NAMES)) as within:
+            eventually(lambda: number(admin, LEFT) == 0, what="the sweep", seconds=60)
+            within(RECENT + 3)
+            add_births(admin, "quiet", 3)
+            eventually(lambda: number(admin, JUDGED) == 3, what="verdicts", seconds=15)
+
+
 def test_a_follower_that_failed_looks_again_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     failed = threading.Event()
-    look = CandidateScan.run_once
+    step_of = CandidateScan.run_once
 
     def fail_once(scan: CandidateScan) -> Step:
         if scan.name != "birth_registry" or failed.is_set():
-            return look(scan)
-        if not number(scan.connection, WAITING):
-            return NOTHING
+            return step_of(scan)
         failed.set()
         raise OneroofError("a statement took too long")
 
     with quiet_process() as (admin, _):
-        monkeypatch.setattr(lane, "FOLLOWING", 3600.0)
         monkeypatch.setattr(CandidateScan, "run_once", fail_once)
         add_births(admin, "quiet", 1)
-        eventually(lambda: number(admin, JUDGED) == 1, what="a verdict")
-    assert failed.is_set()
-
-
-def test_without_an_intake_of_its_own_a_process_looks_every_second() -> None:
-    with server() as host, looks(host, [input_gate.NAME]) as within:
-        eventually(lambda: within(FOLLOWING)[FOLLOWERS[0]], what="the gate at work", seconds=60)
-        assert within(FOLLOWING)[FOLLOWERS[0]] > FOLLOWING / 2
+        eventually(lambda: number(admin, JUDGED) == 1 and failed.is_set(), what="a verdict")

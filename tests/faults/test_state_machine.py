@@ -29,8 +29,8 @@ import inventory
 from bed import Bed, connect
 from inventory import INTAKE, POISON, SWEEP
 from oneroof import cursor, source
+from oneroof.assignment import Worker
 from oneroof.connection import Connection
-from oneroof.executor import Worker
 from oneroof.source import Source
 from oneroof.statements import one
 from oneroof.workers.backfill_sweep import BackfillSweep

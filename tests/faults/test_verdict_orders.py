@@ -18,9 +18,9 @@ from psycopg.conninfo import make_conninfo
 import judging
 from bed import as_user, connect, set_clock
 from oneroof import approvals, exceptions, lease, owners
+from oneroof.assignment import Worker
 from oneroof.connection import Connection
 from oneroof.errors import OneroofError
-from oneroof.executor import Worker
 from oneroof.statements import one
 from oneroof.workers import backfill_sweep, candidate_scan, handoff_intake, input_gate
 from oneroof.workers.backfill_sweep import BackfillSweep

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from oneroof.guard import CALM, ENOUGH, Guard, Load
+from oneroof.load_guard import CALM, ENOUGH, Load, LoadGuard
 from oneroof.policy import Policy
 
 QUIET = Load(lock_waits=0, replication_lag=None)
@@ -43,7 +43,7 @@ def policy(**changes: Any) -> Policy:
 
 def test_nothing_wrong_is_no_reason_to_rest() -> None:
     """At the limit is not above it."""
-    assert Guard().look(Load(lock_waits=4, replication_lag=1000), policy(), now=0) is None
+    assert LoadGuard().look(Load(lock_waits=4, replication_lag=1000), policy(), now=0) is None
 
 
 @pytest.mark.parametrize(
@@ -52,12 +52,12 @@ def test_nothing_wrong_is_no_reason_to_rest() -> None:
 )
 def test_it_pauses_above_a_limit_and_says_why(load: Load, word: str) -> None:
     """Lock waits and the lag of a standby."""
-    assert word in str(Guard().look(load, policy(), now=0))
+    assert word in str(LoadGuard().look(load, policy(), now=0))
 
 
 def test_it_resumes_only_when_it_has_been_calm_for_a_while() -> None:
     """Below the limit is not enough: half of it, for so many seconds, without an interruption."""
-    guard = Guard()
+    guard = LoadGuard()
     assert guard.look(Load(lock_waits=9, replication_lag=None), policy(), now=0)
     assert guard.look(Load(lock_waits=3, replication_lag=None), policy(), now=100)
     assert guard.look(Load(lock_waits=2, replication_lag=None), policy(), now=200)
@@ -69,7 +69,7 @@ def test_it_resumes_only_when_it_has_been_calm_for_a_while() -> None:
 
 def test_our_own_errors_ask_for_a_rest_and_then_for_another_try() -> None:
     """More than the share of recent batches that may fail; after the rest the account begins anew."""
-    guard = Guard()
+    guard = LoadGuard()
     for i in range(ENOUGH):
         guard.note(failed=i % 3 > 0)
     assert "failed" in str(guard.look(QUIET, policy(), now=0))
@@ -79,7 +79,7 @@ def test_our_own_errors_ask_for_a_rest_and_then_for_another_try() -> None:
 
 def test_a_few_errors_are_none() -> None:
     """Neither too few to tell nor a small share."""
-    guard = Guard()
+    guard = LoadGuard()
     for _ in range(ENOUGH - 1):
         guard.note(failed=True)
     assert guard.look(QUIET, policy(), now=0) is None

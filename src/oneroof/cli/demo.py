@@ -23,7 +23,7 @@ from oneroof.estate.build import DEFAULT_ROWS, DEFAULT_SEED, build
 from oneroof.estate.live import live
 from oneroof.estate.mark import built
 from oneroof.estate.owners import owners_file
-from oneroof.report import Report
+from oneroof.progress import Report
 from oneroof.statements import one
 from oneroof.supervisor import Supervisor, worker_names
 from oneroof.transaction import saying

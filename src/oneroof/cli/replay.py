@@ -9,8 +9,8 @@ import typer
 
 from oneroof import lease
 from oneroof import source as sources
+from oneroof.admission import GATE
 from oneroof.cli.session import Session
-from oneroof.control import GATE
 from oneroof.gates import require_open
 from oneroof.replay import START, Replay, Replayed, moment
 from oneroof.supervisor import worker_names

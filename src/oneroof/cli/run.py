@@ -12,7 +12,7 @@ from oneroof import status
 from oneroof.cli.session import Session, stop_on_signal
 from oneroof.connection import inspect
 from oneroof.errors import Unavailable, Usage
-from oneroof.report import Report
+from oneroof.progress import Report
 from oneroof.supervisor import Mode, Supervisor, worker_names
 from oneroof.workers import backfill_sweep
 

@@ -72,6 +72,7 @@ GRANT SELECT ON oneroof.governance_person, oneroof.governance_person_login, oner
 GRANT SELECT ON oneroof.governance_source, oneroof.gov_worker_cursor, oneroof.governance_open_row, oneroof.governance_open_span,
   oneroof.governance_candidate_state TO oneroof_reader, oneroof_worker;
 GRANT SELECT ON oneroof.governance_gate TO oneroof_worker;
+GRANT SELECT ON oneroof.governance_instance TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_console;
 GRANT SELECT ON oneroof.governance_source_removed TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_console;
 GRANT SELECT ON oneroof.governance_source, oneroof.gov_worker_cursor TO oneroof_operator, oneroof_approver, oneroof_console;
 GRANT SELECT ON oneroof.governance_worker_policy, oneroof.governance_finding_type, oneroof.governance_finding,
@@ -124,7 +125,7 @@ GRANT SELECT ON oneroof.governance_handoff_map, oneroof.governance_handoff, oner
   TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_console;
 GRANT INSERT, UPDATE ON oneroof.governance_register_row TO oneroof_worker;
 GRANT INSERT (source_name, many, kinds, classes, groups, systems, actors, places, keys, numbers, refs, times) ON oneroof.governance_untold TO oneroof_worker;
-GRANT SELECT ON oneroof.governance_untold TO oneroof_reader;
+GRANT SELECT ON oneroof.governance_untold TO oneroof_reader, oneroof_worker;
 GRANT EXECUTE ON FUNCTION oneroof.gov_handoff_take(text, boolean, jsonb), oneroof.gov_handoffs_absorb(bigint), oneroof.gov_handoff_share(), oneroof.gov_handoffs_tell(text, text), oneroof.gov_untold_tell(text, bigint, boolean),
   oneroof.gov_handoff_audit(text, text, bigint, bigint), oneroof.gov_handoff_heartbeat(), oneroof.gov_events_examine(interval) TO oneroof_worker;
 
@@ -160,9 +161,10 @@ GRANT EXECUTE ON FUNCTION oneroof.gov_session_person(), oneroof.gov_person_boots
 
 GRANT EXECUTE ON FUNCTION oneroof.gov_request_open(text, text, jsonb, text) TO oneroof_operator;
 GRANT EXECUTE ON FUNCTION oneroof.gov_request_decide(bigint, text, text) TO oneroof_approver;
-GRANT EXECUTE ON FUNCTION oneroof.gov_lease_claim(text, text, interval), oneroof.gov_lease_hold(text, text, text, interval), oneroof.gov_cursor_read(text, text),
+GRANT EXECUTE ON FUNCTION oneroof.gov_lease_claim(text[], text[], interval), oneroof.gov_lease_tick(text[], text[], text[]), oneroof.gov_lease_hold(text, text, text, interval), oneroof.gov_cursor_read(text, text),
   oneroof.gov_cursor_advance(text, text, jsonb, bigint, bigint, bigint, text, text, jsonb),
-  oneroof.gov_lease_release(text, text) TO oneroof_worker;
+  oneroof.gov_lease_release(text[], text[]), oneroof.gov_instance_tick(text, text[], interval), oneroof.gov_instance_leave(text)
+  TO oneroof_worker;
 GRANT EXECUTE ON FUNCTION oneroof.gov_finding_raise(text, text, text, jsonb), oneroof.gov_finding_keep(text, text, text, jsonb), oneroof.gov_finding_clear(text, text)
   TO oneroof_worker, oneroof_operator;
 GRANT EXECUTE ON FUNCTION oneroof.gov_worker_pause(text, boolean), oneroof.gov_policy_set(text, jsonb) TO oneroof_operator;

@@ -31,7 +31,17 @@ SHARE = 20
 # In a storm: how many marks of groups to take at once, and the seconds in which other work has its turn.
 MARKS, THROTTLE = 10, 0.5
 # Seconds for which findings wait for verdicts that are about to change, and between two looks.
-PATIENCE, REST = 5.0, 0.05
+PATIENCE, REST = 5.0, 0.25
+
+
+@dataclass(slots=True)
+class Refresh:
+    """When what classes inherit was last looked at. That is of all sources, so all scans of a thread share it."""
+
+    at: float = float("-inf")
+
+    def is_due(self, interval: float) -> bool:
+        return time.monotonic() - self.at >= interval
 
 
 @dataclass(slots=True)
@@ -46,8 +56,8 @@ class CandidateScan:
     batch: int = BATCH
     sweep_interval: float = SWEEP_INTERVAL
     at_once: bool = False
+    refresh: Refresh = field(default_factory=Refresh)
     run: Run = field(default_factory=Run, init=False)
-    _refreshed: float = field(default=float("-inf"), init=False)
     _counted: float = field(default=float("-inf"), init=False)
     _horizon: str | None = field(default=None, init=False)
     # How many classes are still to be counted, and the seconds that the last count has taken.
@@ -88,17 +98,17 @@ class CandidateScan:
 
     def _batch(self, batch: Batch) -> tuple[Step, Run]:
         here, moved = batch.cursor, 0
-        if not self._is_due(self._refreshed) and not facts.is_moving_on(self.connection, self.source):
+        if not self.refresh.is_due(self.sweep_interval) and not facts.is_moving_on(self.connection, self.source):
             return self._findings(here), self.run
         if time.monotonic() >= self._throttled:
             taken, self._left = facts.absorb(self.connection, most=MARKS)
             self._throttled = time.monotonic() + THROTTLE if self._left else 0.0
             if taken:
-                self._refreshed = float("-inf")
+                self.refresh.at = float("-inf")
                 return MOVED, self.run
-        if self._is_due(self._refreshed):
+        if self.refresh.is_due(self.sweep_interval):
             moved = facts.refresh(self.connection)
-            self._refreshed = time.monotonic()
+            self.refresh.at = time.monotonic()
         judged = facts.judge(self.connection, self.source)
         done = self._first_of("apply", "spread", "expire")
         if not (moved or judged or done):
@@ -147,6 +157,3 @@ class CandidateScan:
 
     def _has_moved(self) -> bool:
         return self._horizon is None or facts.has_moved(self.connection, self.source, since=self._horizon)
-
-    def _is_due(self, last: float) -> bool:
-        return time.monotonic() - last >= self.sweep_interval

@@ -1,1 +1,2 @@
+DROP TABLE oneroof.governance_instance;
 DROP TABLE oneroof.governance_worker_policy;

@@ -37,3 +37,14 @@ COMMENT ON COLUMN oneroof.governance_worker_policy.storm_changes IS 'changes of 
 INSERT INTO oneroof.governance_worker_policy (worker_name, sweep_interval) VALUES
   ('gov_backfill_sweep', DEFAULT), ('gov_handoff_intake', DEFAULT), ('gov_input_gate', DEFAULT), ('gov_candidate_scan', DEFAULT),
   ('gov_periodic_full_audit', '1 hour');
+
+-- Which instances live, so that they share the leases out among them (doc 39 §39.6).
+
+CREATE TABLE oneroof.governance_instance (
+  instance   text PRIMARY KEY,
+  workers    text[] NOT NULL,
+  started_at timestamptz NOT NULL,
+  seen_at    timestamptz NOT NULL
+) WITH (fillfactor = 50);
+COMMENT ON TABLE oneroof.governance_instance IS 'a run of the workers that goes on for ever; it says once a second that it lives, and deletes its row when it stops';
+COMMENT ON COLUMN oneroof.governance_instance.workers IS 'the workers that it runs: among those instances their leases are shared out';

@@ -1,4 +1,4 @@
-"""A report: something an executor did or met, for whoever watches a run."""
+"""Progress of a run: what an executor did or met, for the command or test that started the run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from oneroof.step import Step
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What one turn did, or a sentence."""
+    """What one step did, or a sentence."""
 
     executor: str
     step: Step | None = None

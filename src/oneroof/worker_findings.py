@@ -1,23 +1,23 @@
-"""Trouble: the finding that a lane leaves of an executor that fails or was shut out, and takes back when it is over."""
+"""The findings that a worker thread raises of an executor that fails or lost its lease, and clears when it is over."""
 
 from __future__ import annotations
 
 from oneroof import findings
+from oneroof.assignment import Duty
 from oneroof.connection import Connection
-from oneroof.duty import Duty
 from oneroof.transaction import transaction
 
 ROLE = "oneroof_worker"
 
 
-def tell(connection: Connection, kind: str, duty: Duty, why: str, *, instance: str) -> None:
+def raise_of(connection: Connection, kind: str, duty: Duty, why: str, *, instance: str) -> None:
     """Raise it, or count it once more."""
     details = {"worker": duty.worker, "source": duty.scope, "instance": instance}
     with transaction(connection, doing="raising a finding", role=ROLE, lock_timeout=2):
         findings.raise_finding(connection, kind, subject=duty.executor, title=why, details=details)
 
 
-def clear(connection: Connection, duty: Duty, *kinds: str) -> None:
+def clear_of(connection: Connection, duty: Duty, *kinds: str) -> None:
     """It is over."""
     with transaction(connection, doing="closing a finding", role=ROLE, lock_timeout=2):
         for kind in kinds:

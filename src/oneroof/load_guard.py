@@ -25,7 +25,7 @@ class Load:
 
 
 @dataclass(slots=True)
-class Guard:
+class LoadGuard:
     """The guard of one worker."""
 
     _reason: str | None = field(default=None, init=False)

@@ -4,3 +4,6 @@ SELECT oneroof.gov_gate_is_open(%(gate)s::text),
         WHERE NOT l.granted AND l.waitstart < clock_timestamp() - interval '200 milliseconds'
           AND a.datname = current_database()),
        (SELECT max(pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn)) FROM pg_catalog.pg_stat_replication)
+
+-- gate --
+SELECT oneroof.gov_gate_is_open(%(gate)s::text)
