@@ -6,9 +6,9 @@ from statistics import median
 
 from bench.figure import Figure
 from bench.ground import SOURCE, Trial, say
-from oneroof import cursor
-from oneroof.statements import one
-from oneroof.transaction import transaction
+from oneroof.database.statements import one
+from oneroof.database.transaction import transaction
+from oneroof.fence import cursor
 from oneroof.workers import backfill_sweep
 
 

@@ -14,9 +14,9 @@ from unittest.mock import patch
 
 from bench.figure import Figure
 from bench.ground import CANDIDATES, HUGE, PENDING, Ground, Trial, say
-from oneroof import facts
-from oneroof.statements import one
-from oneroof.step import Step
+from oneroof.database.statements import one
+from oneroof.fence.step import Step
+from oneroof.judgement import fact_sets
 from oneroof.workers.backfill_sweep import BackfillSweep
 
 
@@ -49,7 +49,7 @@ def run(trial: Trial) -> list[Figure]:
 
 def _unjudged(trial: Trial, ground: Ground) -> list[Figure]:
     bare, alone, two = [], [], []
-    with patch.object(facts, "sample", lambda *_, **__: None):
+    with patch.object(fact_sets, "sample", lambda *_, **__: None):
         for number in trial.each_round():
             bare.append(ground.time_bare(words=PENDING))
             alone.append(_sweep(ground))

@@ -7,9 +7,9 @@ from time import monotonic
 
 from bench.figure import Figure
 from bench.ground import CANDIDATES, Ground, Trial, say
-from oneroof.progress import Report
-from oneroof.statements import one
-from oneroof.workers import handoff_intake, handoff_tell
+from oneroof.database.statements import one
+from oneroof.runtime.progress import Report
+from oneroof.workers import handoff_intake, handoff_signals
 
 BACKLOG = 200_000
 BORN = """INSERT INTO public.birth_registry (collection_name, entity_code, species_code, governance_role, born_at)
@@ -51,7 +51,7 @@ def drain(ground: Ground, rows: int, *, with_signals: bool = False) -> float:
 
     def tell(report: Report) -> None:
         nonlocal applied, ended
-        is_signal = report.executor.endswith(f"/{handoff_tell.PART}")
+        is_signal = report.executor.endswith(f"/{handoff_signals.PART}")
         if report.step is not None and report.step.written and (with_signals or not is_signal):
             applied, ended = applied + (0 if is_signal else report.step.written), monotonic()
 

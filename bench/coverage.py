@@ -15,11 +15,18 @@ from time import monotonic
 
 from bench.figure import Figure
 from bench.ground import CANDIDATES, Ground, Trial, say, serially
-from oneroof import proof
-from oneroof.progress import Report
-from oneroof.statements import one
-from oneroof.supervisor import NAMES
-from oneroof.workers import backfill_sweep, candidate_scan, full_audit, handoff_intake, handoff_tell, input_gate
+from oneroof.database.statements import one
+from oneroof.proof import prove
+from oneroof.runtime.progress import Report
+from oneroof.runtime.supervisor import NAMES
+from oneroof.workers import (
+    backfill_sweep,
+    candidate_scan,
+    handoff_intake,
+    handoff_signals,
+    input_gate,
+    periodic_full_audit,
+)
 
 JUDGES = [handoff_intake.NAME, input_gate.NAME, candidate_scan.NAME]
 SCAN = (
@@ -64,7 +71,7 @@ def run(trial: Trial) -> list[Figure]:
         barely = _update_barely(ground, EVERY_HUNDREDTH.format(100 - number))
         ground.settle()
         scan, plain, deep = _scan(ground), _prove(ground, deep=False), _prove(ground, deep=True)
-        audit = ground.run([full_audit.NAME], named=True)
+        audit = ground.run([periodic_full_audit.NAME], named=True)
         say(
             f"round {number}: backfill {full:.2f} s, 1 % {absorbed:.2f} s, scattered {scattered:.2f} s (barely "
             f"{barely:.2f} s), scan {scan:.2f} s, proof {plain:.2f} s, deep {deep:.2f} s, audit {audit:.2f} s"
@@ -103,7 +110,7 @@ def _until_judged(ground: Ground, workers: list[str]) -> float:
 
     def tell(report: Report) -> None:
         nonlocal ended
-        if report.step is not None and report.step.written and not report.executor.endswith(f"/{handoff_tell.PART}"):
+        if report.step is not None and report.step.written and not report.executor.endswith(f"/{handoff_signals.PART}"):
             ended = monotonic()
 
     ground.run(workers, tell=tell)
@@ -152,7 +159,7 @@ def _scan(ground: Ground) -> float:
 def _prove(ground: Ground, *, deep: bool) -> float:
     began = monotonic()
     with ground.dial() as other:
-        found = proof.prove(ground.admin, deep=deep, progress=lambda *_: None, others=[other])
+        found = prove.prove(ground.admin, deep=deep, progress=lambda *_: None, others=[other])
     assert found.is_balanced
     return monotonic() - began
 

@@ -16,13 +16,13 @@ from time import monotonic
 from bench.figure import Figure
 from bench.ground import Trial
 from oneroof.config import load
-from oneroof.connection import Connection, connect
+from oneroof.database.connection import Connection, connect
+from oneroof.database.statements import one
+from oneroof.database.transaction import transaction
 from oneroof.errors import Refused
 from oneroof.estate.build import DEFAULT_ROWS, build, table_names
 from oneroof.estate.statement import statement
 from oneroof.estate.volumes import Volumes, volumes_of
-from oneroof.statements import one
-from oneroof.transaction import transaction
 
 NAME = "estate build / bare insert"
 GOAL = 2.0

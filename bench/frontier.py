@@ -11,8 +11,8 @@ from time import monotonic
 
 from bench.figure import Figure
 from bench.ground import SOURCE, Trial, say, serially
-from oneroof import lease
-from oneroof.connection import allow_preparing
+from oneroof.database.connection import allow_preparing
+from oneroof.fence import lease
 from oneroof.workers import handoff_intake
 from oneroof.workers.handoff_intake import HandoffIntake
 

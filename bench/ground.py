@@ -18,18 +18,21 @@ from time import monotonic
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from oneroof import approvals, gates, migrate, owners, source, tail
-from oneroof.admission import GATE
 from oneroof.config import load
-from oneroof.connection import Connection, connect
+from oneroof.database.connection import Connection, connect
+from oneroof.database.statements import one
+from oneroof.database.transaction import transaction
 from oneroof.embedded.server import EmbeddedServer
 from oneroof.estate.build import build
 from oneroof.estate.owners import owners_file
-from oneroof.progress import Report
-from oneroof.source import Source
-from oneroof.statements import one
-from oneroof.supervisor import Supervisor
-from oneroof.transaction import transaction
+from oneroof.install import migrate
+from oneroof.people import gates, owners, requests
+from oneroof.runtime.admission import GATE
+from oneroof.runtime.progress import Report
+from oneroof.runtime.supervisor import Supervisor
+from oneroof.sources import registration
+from oneroof.sources.source import Source
+from oneroof.tail import row_queries
 from oneroof.workers import backfill_sweep
 
 SOURCE = "birth_registry"
@@ -76,9 +79,9 @@ class Ground:
         build(self.admin, rows=self.rows)
         migrate.install(self.admin, settings=load())
         with self.dial("requester") as asking, self.dial("approver") as deciding:
-            approvals.decide(deciding, gates.request(asking, GATE, reason="benchmark"), "approved")
+            requests.decide(deciding, gates.request(asking, GATE, reason="benchmark"), "approved")
             owners.take(asking, owners_file(self.admin).encode(), form="csv")
-        self.source = source.find(self.admin, SOURCE)
+        self.source = registration.find(self.admin, SOURCE)
         self.admin.execute(f"CREATE TABLE {BARE} (LIKE {CANDIDATES} INCLUDING ALL)")
         self.admin.execute("VACUUM ANALYZE public.birth_registry")
         self._left_out = self._duplicates()
@@ -95,7 +98,7 @@ class Ground:
         self.admin.execute("CHECKPOINT")
         key = sql.Identifier("s", self.source.key_columns[0])
         where = sql.SQL("{0} <> ALL (%(left_out)s::integer[]) AND {0} > %(beyond)s").format(key)
-        rows = tail.rows(self.source, where=where, limit=False)
+        rows = row_queries.rows(self.source, where=where, limit=False)
         statement = sql.SQL(BARELY).format(rows=rows, words=sql.SQL(words))
         (version,) = one(self.admin, "SELECT oneroof.gov_ruleset_active()")
         given = {"scope": SOURCE, "ruleset": version, "left_out": self._left_out, "beyond": beyond}
@@ -183,7 +186,7 @@ class Ground:
         return bool(swept)
 
     def _duplicates(self) -> list[str]:
-        rows = tail.rows(self.source, where=sql.SQL("true"), limit=False)
+        rows = row_queries.rows(self.source, where=sql.SQL("true"), limit=False)
         statement = sql.SQL(
             """SELECT source_key FROM (
                  SELECT source_key, row_number() OVER (PARTITION BY candidate_key ORDER BY ts, source_key) AS place

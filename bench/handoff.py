@@ -11,8 +11,9 @@ from bench import backlog, tail
 from bench.figure import Figure
 from bench.ground import Ground, Trial, say
 from bench.process import running
-from oneroof import approvals, events, gates
-from oneroof.statements import one
+from oneroof.database.statements import one
+from oneroof.people import gates, requests
+from oneroof.signals import emission, event_types
 from oneroof.workers import handoff_intake
 
 BIRTHS = 100_000
@@ -60,12 +61,12 @@ def _activate(ground: Ground) -> None:
     """Two people open the gate and activate the handoff's types."""
     if one(ground.admin, "SELECT oneroof.gov_gate_is_open(%s::text)", (GATE,))[0]:
         return
-    events.register(ground.admin)
+    event_types.register(ground.admin)
     with ground.dial("requester") as asking, ground.dial("approver") as deciding:
-        approvals.decide(deciding, gates.request(asking, GATE, reason="benchmark"), "approved")
-        wanted = events.request_activation(asking, ["governance.handoff.*"], reason="benchmark")
-        approvals.decide(deciding, wanted, "approved")
-    while events.promote(ground.admin):
+        requests.decide(deciding, gates.request(asking, GATE, reason="benchmark"), "approved")
+        wanted = event_types.request_activation(asking, ["governance.handoff.*"], reason="benchmark")
+        requests.decide(deciding, wanted, "approved")
+    while emission.promote(ground.admin):
         pass
     # What other benchmarks have left is not what is measured.
     ground.admin.execute(f"DELETE FROM public.event_outbox WHERE {OURS}")

@@ -7,7 +7,7 @@ from time import monotonic, sleep
 from bench.figure import Figure
 from bench.ground import Ground, Trial, say
 from bench.process import cpu_seconds, running
-from oneroof.supervisor import NAMES
+from oneroof.runtime.supervisor import NAMES
 
 SECONDS = 20.0
 # Long enough for the first windows to close and the lanes to have grown quiet.

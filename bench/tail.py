@@ -18,7 +18,7 @@ from bench.figure import Figure
 from bench.ground import CANDIDATES, Ground, Trial, say
 from bench.poller import POLLED, polling
 from bench.process import running
-from oneroof.statements import one
+from oneroof.database.statements import one
 
 WRITERS = 16
 SECONDS = 15.0

@@ -24,11 +24,11 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from oneroof import migrate
 from oneroof.config import Settings
-from oneroof.connection import Connection
+from oneroof.database.connection import Connection
 from oneroof.embedded.server import EmbeddedServer
 from oneroof.estate.build import build
+from oneroof.install import migrate
 from process import Process, start
 
 ROWS = 2_000

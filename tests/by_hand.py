@@ -23,13 +23,14 @@ from psycopg import sql
 
 from bed import ROWS, connect, eventually, silent
 from bed import SETTINGS as PLAIN
-from oneroof import approvals, gates, migrate
-from oneroof.connection import Connection
+from oneroof.database.connection import Connection
+from oneroof.database.statements import one
 from oneroof.embedded.binaries import Binaries, find_binaries
 from oneroof.embedded.cluster import Cluster
 from oneroof.embedded.identity import Identity, identify
 from oneroof.estate.build import build
-from oneroof.statements import one
+from oneroof.install import migrate
+from oneroof.people import gates, requests
 from process import Process
 
 DATABASE = "host"
@@ -252,7 +253,7 @@ def _fill(new: Server) -> None:
 def open_gate(new: Server) -> None:
     """The workers' gate, opened by two people."""
     with connect(new.dsn(user="requester")) as asking, connect(new.dsn(user="approver")) as deciding:
-        approvals.decide(deciding, gates.request(asking, GATE, reason="a test"), "approved")
+        requests.decide(deciding, gates.request(asking, GATE, reason="a test"), "approved")
 
 
 def add_births(admin: Connection, collection: str, number: int) -> None:

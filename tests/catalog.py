@@ -6,7 +6,7 @@ behind. `of_oneroof` is the shape of our own objects for the golden dump. An ACL
 
 from __future__ import annotations
 
-from oneroof.connection import Connection
+from oneroof.database.connection import Connection
 
 ACL = """
   (SELECT coalesce(string_agg(format('%s=%s%s', coalesce(g.rolname, 'PUBLIC'), x.privilege_type, CASE WHEN x.is_grantable THEN '*' ELSE '' END),

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, settings
 
 from bed import VOLATILE, Bed, await_gone, connect, copy_pristine, own_bed
 from logins import Logins, sign_in
-from oneroof.connection import Connection
+from oneroof.database.connection import Connection
 from oneroof.embedded.binaries import find_binaries
 from oneroof.embedded.server import EmbeddedServer
 
@@ -42,7 +42,7 @@ SLOW = (
     "tests/db/test_in_place",
     "tests/db/test_inbox",
     "tests/db/test_input_gate",
-    "tests/db/test_intake.py::test_a_pass_waits",
+    "tests/db/intake/test_intake.py::test_a_pass_waits",
     "tests/db/test_made_up_items",
     "tests/db/test_open_span",
     "tests/db/test_outbox_refusal",

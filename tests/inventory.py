@@ -13,12 +13,13 @@ import time
 from psycopg import sql
 
 from bed import eventually
-from oneroof import lease, source
-from oneroof.assignment import Worker
-from oneroof.connection import Connection
-from oneroof.lease import Lease
-from oneroof.source import Source
-from oneroof.statements import one
+from oneroof.database.connection import Connection
+from oneroof.database.statements import one
+from oneroof.fence import lease
+from oneroof.fence.lease import Lease
+from oneroof.runtime.assignment import Worker
+from oneroof.sources import registration, source
+from oneroof.sources.source import Source
 from oneroof.workers import backfill_sweep, handoff_intake
 from oneroof.workers.backfill_sweep import BackfillSweep
 from oneroof.workers.handoff_intake import HandoffIntake
@@ -62,7 +63,7 @@ def make(
     admin.execute(TABLE)
     if indexed:
         admin.execute(INDEX)
-    added = source.add(
+    added = registration.add(
         admin,
         "src",
         key=["id"],

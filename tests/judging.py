@@ -5,16 +5,17 @@ from __future__ import annotations
 from itertools import product
 
 from inventory import settle, until_idle
-from oneroof import lease, source
-from oneroof.connection import Connection
-from oneroof.source import Source
-from oneroof.statements import one
-from oneroof.workers import backfill_sweep, candidate_scan, full_audit, handoff_intake, input_gate
+from oneroof.database.connection import Connection
+from oneroof.database.statements import one
+from oneroof.fence import lease
+from oneroof.sources import registration
+from oneroof.sources.source import Source
+from oneroof.workers import backfill_sweep, candidate_scan, handoff_intake, input_gate, periodic_full_audit
 from oneroof.workers.backfill_sweep import BackfillSweep
 from oneroof.workers.candidate_scan import CandidateScan
-from oneroof.workers.full_audit import FullAudit
 from oneroof.workers.handoff_intake import HandoffIntake
 from oneroof.workers.input_gate import InputGate
+from oneroof.workers.periodic_full_audit import FullAudit
 
 BIRTHS = "birth_registry"
 
@@ -53,7 +54,7 @@ WHERE counted IS DISTINCT FROM booked
 
 
 def births(connection: Connection) -> Source:
-    return source.find(connection, BIRTHS)
+    return registration.find(connection, BIRTHS)
 
 
 def sweep(connection: Connection, tailed: Source, *, batch: int = 500) -> None:
@@ -93,7 +94,7 @@ def judge(connection: Connection, *tailed: Source, batch: int = 500) -> None:
 def audit(connection: Connection, tailed: Source) -> None:
     """A whole audit, as an instance of its own."""
     settle(connection)
-    held = lease.claim(connection, f"{full_audit.NAME}:{tailed.source_name}", instance="test")
+    held = lease.claim(connection, f"{periodic_full_audit.NAME}:{tailed.source_name}", instance="test")
     until_idle(FullAudit(connection, tailed, held, at_once=True))
     lease.release(connection, held)
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from psycopg import sql
 
 from bed import stop_clock
-from oneroof import status
-from oneroof.connection import Connection
-from oneroof.status import WorkerStatus
+from oneroof.database.connection import Connection
+from oneroof.reads import status
+from oneroof.reads.status import WorkerStatus
 
 WORKER = "gov_candidate_scan"
 

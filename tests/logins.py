@@ -7,8 +7,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from bed import as_user, connect
-from oneroof import approvals, events, gates
-from oneroof.connection import Connection
+from oneroof.database.connection import Connection
+from oneroof.people import gates, requests
+from oneroof.signals import event_types
 
 EMIT = "governance.emit_enabled"
 
@@ -25,13 +26,13 @@ class Logins:
 
     def activate(self, *types: str) -> int:
         """Two people, and nothing else."""
-        number = events.request_activation(self.requester, types, reason="wanted")
-        approvals.decide(self.approver, number, "approved")
+        number = event_types.request_activation(self.requester, types, reason="wanted")
+        requests.decide(self.approver, number, "approved")
         return number
 
     def open_gate(self, gate: str = EMIT) -> None:
         number = gates.request(self.requester, gate, reason="wanted")
-        approvals.decide(self.approver, number, "approved")
+        requests.decide(self.approver, number, "approved")
 
 
 @contextmanager
@@ -41,5 +42,5 @@ def sign_in(dsn: str) -> Iterator[Logins]:
         users = ("postgres", "postgres", "requester", "approver")
         made = Logins(dsn, *(stack.enter_context(connect(as_user(dsn, user))) for user in users))
         made.open_gate()
-        events.register(made.admin)
+        event_types.register(made.admin)
         yield made

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from psycopg import sql
 
-from oneroof import source
-from oneroof.connection import Connection
+from oneroof.database.connection import Connection
+from oneroof.sources import registration, source
 
 
 def add_sources(admin: Connection, *, many: int, rows: int, after: int = 0) -> None:
@@ -23,7 +23,7 @@ def add_sources(admin: Connection, *, many: int, rows: int, after: int = 0) -> N
                 " FROM generate_series(1, {}) AS n"
             ).format(table, sql.Literal(f"{name}/"), sql.Literal(rows))
         )
-        source.add(
+        registration.add(
             admin, name, key=["id"], timestamp="at", ref="code", group_by=["status"], kind=source.INVENTORY, births=True
         )
     admin.execute("UPDATE oneroof.governance_source SET trusted_at = now() WHERE trusted_at IS NULL")

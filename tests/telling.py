@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import judging
-from oneroof import source
-from oneroof.connection import Connection
-from oneroof.lease import claim, executor_name, release
-from oneroof.replay import Replay, Replayed, moment
+from oneroof.database.connection import Connection
+from oneroof.fence.lease import claim, executor_name, release
+from oneroof.runtime.replay import Replay, Replayed, moment
+from oneroof.sources import registration
 from oneroof.workers import handoff_intake
 from oneroof.workers.handoff_intake import HandoffIntake
 
@@ -46,7 +46,7 @@ def hand_off(admin: Connection) -> None:
 
 
 def again(admin: Connection, worker: str, name: str, *, since: str = "start", dry: bool = False) -> Replayed:
-    tailed = source.find(admin, name)
+    tailed = registration.find(admin, name)
     held = claim(admin, executor_name(worker, name), instance="replay")
     try:
         replay = Replay(admin, worker, tailed, held, since=moment(admin, tailed, since), is_dry=dry)

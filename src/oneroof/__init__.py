@@ -1,33 +1,43 @@
 """oneroof: a governance verdict for every object, kept current, and a proof that none was missed.
 
-The one way through (docs/explanation/flow.md):
+The one way through (docs/explanation/flow.md), and the room in which each step stands:
 
-    source row ─▶ tail ─▶ handoff ─▶ dirty mark ─▶ input gate ─▶ candidate scan ─▶ verdict
-                                                                        │
-                        findings ◀──────────────────────────────────────┤
-                           │                                            ▼
-                  signals ─▶ inbox / routes                   ledger ─▶ proof ─▶ certificate
+    source row ─▶ tail ─▶ intake ─▶ candidates ─▶ judgement ─▶ verdict
+                                                     │
+                      findings ◀─────────────────────┤
+                         │                           ▼
+                      signals                     ledger ─▶ proof ─▶ certificate
 
-The ground (docs/explanation/install.md, four-eyes.md, embedded.md): substrate, script, migrate, doctor; people,
-approvals, gates; embedded; estate. The workers (tail.md, handoff.md, retry.md, supervisor.md, liveness.md): source,
-tail, cursor, batch and handoff say what is read and applied; lease and worker fence it; retry takes what fails; lane,
-control and supervisor run it, replay reads again; watch, findings and status tell how it is. Who answers for what
-(ownership.md): owner_lines, owners, exceptions.
-The rules (rules.md): rules, cases, matches. What people review and hand in is a document. The proof (proof.md): walk
-reads one snapshot, recount counts, reckoning and deriving compare, proof closes the books, certificate is what is left
-of it, witness keeps it. Signals (events.md): vocabulary is what may be said, events lets it out, signals reads it
-again, inbox is what of it a recipient wants to see.
+One row, from its birth to its certificate:
 
-Imports point one way; tests/unit/test_import_direction.py has the layers:
+     1  runtime/worker_thread     takes the assignment that is due, and asks admission
+     2  workers/handoff_intake    newest rows, then a part of the frontier pass, then failed items
+     3  intake/newest_rows        or intake/frontier_pass: which rows to read next
+     4  fence/fenced_batch        BEGIN, settings, lease and cursor, in one message
+     5  tail/row_queries          the SELECT, the only SQL that is composed
+     6  tail/open_set             whether a row was seen before
+     7  candidates/apply_batch    the one statement that writes candidates
+     8  gov_ledger_move           the trigger that counts by group and verdict
+     9  fence/cursor              the cursor moves, in one message with COMMIT
+    10  judgement/judgements      judges facts that are new, changed or expired
+    11  proof/prove               closes the books in one snapshot
+    12  proof/certificate         seals them; proof/certificate_store keeps them
 
-    errors model moment document ← config owner_lines certificate vocabulary ← db
-      ← substrate embedded approvals aside channels exceptions findings lease owners policy retry width
-      ← estate script events gates kinds people rules source vanishing
-      ← migrate columns cursor batch cases catalog guard inbox matches watch
-      ← memory ← tail fingerprint handoff signals
-      ← duty facts forgetting known lull reconcile streak strip telling ranges walk window worker control
-      ← asking doubt retries recount ← ahead reckoning ← beside ← workers deriving ← executor ← lane
-      ← supervisor status trace replay ← doctor ← proof ← witness ← cli
+The rooms, lower first; a room imports only from itself and from those below, and tests/rooms.py is their one list:
+
+    database    connections, transactions, named queries     people      requests, approvals, gates, owners
+    host        the tables and channels of the host          sources     the tables that are followed
+    candidates  what is accounted, and the ledger            failures    what failed, waits or is dead
+    fence       leases, cursors, the transaction of a batch  tail        which rows are new, and where they lie
+    judgement   rules, fact sets, verdicts                   intake      what a change does
+    backfill    an inventory from its beginning              signals     types, outbox, inbox
+    install     install, upgrade, uninstall, doctor          findings    open issues, and their counts
+    proof       one snapshot, and the certificate            full_audit  sources against candidates, both ways
+    workers     the five of the family                       runtime     which worker runs when
+    reads       status and trace                             embedded    a private PostgreSQL
+    estate      a simulated host                             cli         the commands
+
+The folders of sql/, tests/db/ and docs/explanation/ have the same names.
 """
 
 __version__ = "0.1.0"

@@ -12,9 +12,9 @@ import pytest
 from bed import command, eventually, spawn
 from by_hand import set_policy
 from logins import Logins
-from oneroof.connection import Connection
+from oneroof.database.connection import Connection
+from oneroof.database.statements import one
 from oneroof.estate.live import live
-from oneroof.statements import one
 from process import Process
 from telling import bear
 

@@ -11,8 +11,9 @@ from psycopg import sql
 
 from bed import SETTINGS, Bed, as_user, command, connect
 from logins import sign_in
-from oneroof import migrate, script, substrate
-from oneroof.statements import one
+from oneroof.database.statements import one
+from oneroof.host import expected_tables
+from oneroof.install import migrate, script
 
 CORE = "Core-data"
 SET = {"ONEROOF_HOST_SCHEMA": CORE}
@@ -93,7 +94,7 @@ def test_the_printed_script_names_the_hosts_schema_and_needs_no_server() -> None
     assert printed[0] == script.print_install(SETTINGS.model_copy(update={"host_schema": "core"}))
     assert not re.search(r"\bpublic\.(?!estate)|'public'", printed[0])
     named = set(re.findall(r'"core"\.(\w+)', printed[0]))
-    assert named == {table.name for table in substrate.tables()} | {"estate_build"}
+    assert named == {table.name for table in expected_tables.tables()} | {"estate_build"}
 
 
 def dumped(bed: Bed, dsn: str, *words: str) -> str:
@@ -123,7 +124,7 @@ def test_the_hosts_schema_is_the_same_before_and_after(lone_bed: Bed) -> None:
         granted = [line for line in added if line.startswith("GRANT ")]
         assert added - set(granted) <= {line for line in added if line.startswith("-- Name: ")}
         to_readers = {line for line in granted if not line.endswith(" TO oneroof_owner;")}
-        demanded = [table.name for table in substrate.tables()]
+        demanded = [table.name for table in expected_tables.tables()]
         readers = ("oneroof_reader", "oneroof_worker")
         assert to_readers == {
             *(f"GRANT SELECT ON TABLE public.{table} TO {role};" for table in demanded for role in readers),
@@ -135,7 +136,7 @@ def test_the_hosts_schema_is_the_same_before_and_after(lone_bed: Bed) -> None:
             if line.endswith(" TO oneroof_owner;") and (table := re.search(r" ON (?:TABLE )?public\.(\w+) ", line))
             for found in re.finditer(r"\b(INSERT|UPDATE|DELETE|TRUNCATE|REFERENCES|TRIGGER)\b", line)
         }
-        channels = {table.name for table in substrate.tables() if table.kind == "channel"}
+        channels = {table.name for table in expected_tables.tables() if table.kind == "channel"}
         assert {table for _, table in written} == channels
         assert {privilege for privilege, _ in written} == {"INSERT", "UPDATE"}
         migrate.uninstall(admin, settings=SETTINGS)
@@ -163,7 +164,7 @@ def test_what_is_demanded_is_enough(lone_bed: Bed) -> None:
         dsn = lone_bed.dsn(name)
         for login in ("requester", "approver"):
             admin.execute(sql.SQL("CREATE ROLE {} LOGIN").format(sql.Identifier(login)))
-        for table in substrate.tables():
+        for table in expected_tables.tables():
             admin.execute(as_demanded(table))
         admin.execute(
             "INSERT INTO birth_registry (id, collection_name, entity_code, canonical_address, status, born_at)"
@@ -204,13 +205,13 @@ def test_what_is_demanded_is_enough(lone_bed: Bed) -> None:
             assert command("status", dsn=dsn).code == 0
             examined = command("doctor", "--json", dsn=dsn).json
             assert [check for check in examined["checks"] if check["verdict"] == "fail"] == []
-            channels = [table.name for table in substrate.tables() if table.kind == "channel"]
+            channels = [table.name for table in expected_tables.tables() if table.kind == "channel"]
             assert [each for each in channels if one(admin, f"SELECT count(*) FROM {each}") == (0,)] == []
         left = command("uninstall", "--yes", dsn=dsn)
         assert left.code == 0, left.err
 
 
-def as_demanded(table: substrate.Table) -> str:
+def as_demanded(table: expected_tables.Table) -> str:
     """A table with what is needed of it, and nothing else."""
     default = f" DEFAULT nextval('{table.name}_ids')"
     columns = [

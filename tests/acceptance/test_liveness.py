@@ -6,8 +6,8 @@ import signal
 
 from bed import as_user, command, eventually, spawn
 from liveness import Actor
-from oneroof.connection import Connection
-from oneroof.statements import one
+from oneroof.database.connection import Connection
+from oneroof.database.statements import one
 
 GAP = "cursor_silent_gap:gov_candidate_scan:birth_registry"
 OPEN = "SELECT count(*) FROM system_issues WHERE source_system = 'oneroof' AND status = 'open'"

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from bed import as_user, command, connect
-from oneroof import owners
-from oneroof.connection import Connection
+from oneroof.database.connection import Connection
+from oneroof.database.statements import one
 from oneroof.estate.owners import owners_file
-from oneroof.owner_lines import RESPONSIBILITIES
-from oneroof.statements import one
+from oneroof.people import owners
+from oneroof.people.owners_file import RESPONSIBILITIES
 
 HEAD = "level,subject,responsibility,owner,valid_from,valid_to\n"
 COLLECTION = "customer_records"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bed import command, connect, environment, eventually, spawn
-from oneroof.statements import one
+from oneroof.database.statements import one
 from process import Fork, Process, zygote
 
 # What the kernel keeps of a process and a test could meet.

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import pytest
 
 from bed import Bed, as_user, command, connect, environment, eventually, spawn
-from oneroof import approvals, gates
-from oneroof.connection import Connection
-from oneroof.statements import one
+from oneroof.database.connection import Connection
+from oneroof.database.statements import one
+from oneroof.people import gates, requests
 
 LEFT = """SELECT count(*) FROM birth_registry AS b
           WHERE NOT EXISTS (SELECT FROM oneroof.governance_candidate_state AS c
@@ -22,7 +22,7 @@ OURS = "FROM queue_heartbeat WHERE executor_name LIKE 'gov%'"
 
 def open_gate(dsn: str) -> None:
     with connect(as_user(dsn, "requester")) as asking, connect(as_user(dsn, "approver")) as deciding:
-        approvals.decide(deciding, gates.request(asking, "governance.workers_enabled", reason="x"), "approved")
+        requests.decide(deciding, gates.request(asking, "governance.workers_enabled", reason="x"), "approved")
 
 
 def leases(connection: Connection) -> int:

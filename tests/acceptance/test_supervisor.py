@@ -11,9 +11,10 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from bed import Bed, as_user, command, connect, eventually, spawn
-from oneroof import approvals, gates, supervisor
-from oneroof.connection import Connection
-from oneroof.statements import one
+from oneroof.database.connection import Connection
+from oneroof.database.statements import one
+from oneroof.people import gates, requests
+from oneroof.runtime import supervisor
 from process import Process
 
 SEEN = "SELECT coalesce(sum(events_seen), 0) FROM oneroof.gov_worker_cursor WHERE worker_name = 'gov_backfill_sweep'"
@@ -28,7 +29,7 @@ def dsn(lone_bed: Bed) -> Iterator[str]:
     with lone_bed.database(lone_bed.installed()) as name:
         made = lone_bed.dsn(name)
         with connect(as_user(made, "requester")) as asking, connect(as_user(made, "approver")) as deciding:
-            approvals.decide(deciding, gates.request(asking, "governance.workers_enabled", reason="x"), "approved")
+            requests.decide(deciding, gates.request(asking, "governance.workers_enabled", reason="x"), "approved")
         yield made
 
 

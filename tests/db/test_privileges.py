@@ -6,10 +6,10 @@ import psycopg
 import pytest
 
 from bed import connect
-from oneroof import substrate
+from oneroof.database.transaction import transaction
 from oneroof.errors import Refused
 from oneroof.estate.build import table_names
-from oneroof.transaction import transaction
+from oneroof.host import expected_tables
 
 ROLES = ("owner", "reader", "worker", "operator", "approver", "executor", "console")
 WRITES = "('INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'REFERENCES', 'TRIGGER')"
@@ -17,7 +17,7 @@ WRITES = "('INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'REFERENCES', 'TRIGGER')"
 
 def test_no_role_has_more_than_select_on_a_registry(installed_database: str) -> None:
     """Not even a row lock, which needs UPDATE on a column."""
-    channels = {table.name for table in substrate.tables() if table.kind == "channel"}
+    channels = {table.name for table in expected_tables.tables() if table.kind == "channel"}
     registries = sorted(set(table_names()) - channels)
     assert {"birth_registry", "job_queue"} <= set(registries)
     with connect(installed_database) as connection:

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 import typer
 
-from oneroof import config, substrate
+from oneroof import config
 from oneroof.cli import EPILOG, application
+from oneroof.host import expected_tables
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "reference"
@@ -53,7 +54,7 @@ def substrate_page() -> str:
         "",
         "What oneroof needs of the host, and never alters: 18 tables in one schema (`host_schema`).",
     ]
-    for table in substrate.tables():
+    for table in expected_tables.tables():
         parts += ["", f"## {table.name}", "", f"{table.kind}, {table.seed}: {table.purpose}.", ""]
         parts += ["| column | what is needed |", "|---|---|"]
         parts += [f"| {name} | {column} |" for name, column in table.columns.items()]

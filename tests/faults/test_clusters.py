@@ -18,8 +18,8 @@ import pytest
 
 from bed import command, connect, eventually, spawn
 from by_hand import ACCOUNTS, DATABASE, LEASES, LEFT, Server, add_births, number, open_gate, running, server, set_policy
-from oneroof.connection import Connection
-from oneroof.statements import one
+from oneroof.database.connection import Connection
+from oneroof.database.statements import one
 
 pytestmark = pytest.mark.slow
 

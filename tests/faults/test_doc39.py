@@ -28,8 +28,8 @@ from by_hand import (
     server,
     set_policy,
 )
-from oneroof.connection import Connection
-from oneroof.statements import one
+from oneroof.database.connection import Connection
+from oneroof.database.statements import one
 
 pytestmark = pytest.mark.slow
 

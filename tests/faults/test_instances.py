@@ -11,8 +11,8 @@ import pytest
 from bed import connect, eventually, spawn
 from by_hand import Server, server
 from many import add_sources
-from oneroof.connection import Connection
-from oneroof.statements import one
+from oneroof.database.connection import Connection
+from oneroof.database.statements import one
 from process import Process
 
 SHARES = """SELECT split_part(lease_owner, '/', 1), count(*)::int FROM queue_heartbeat

@@ -18,16 +18,18 @@ import pytest
 from psycopg import sql
 
 from bed import Bed, connect, eventually
-from oneroof import cursor, lease, memory, source
-from oneroof.connection import Answer, Connection
-from oneroof.cursor import Cursor
+from oneroof.database.connection import Answer, Connection
+from oneroof.database.statements import one
 from oneroof.errors import OneroofError
-from oneroof.forgetting import OpenSet
-from oneroof.known import Glance
-from oneroof.lull import Lull
-from oneroof.newest_rows import NewestRows, _Read
-from oneroof.statements import one
-from oneroof.step import Run
+from oneroof.fence import cursor, lease
+from oneroof.fence.cursor import Cursor
+from oneroof.fence.step import Run
+from oneroof.intake.known import Glance
+from oneroof.intake.newest_rows import NewestRows, _Read
+from oneroof.sources import registration
+from oneroof.tail import open_set
+from oneroof.tail.forgetting import OpenSet
+from oneroof.tail.pass_schedule import Lull
 from oneroof.workers.handoff_intake import NAME, HandoffIntake
 
 pytestmark = pytest.mark.slow
@@ -82,7 +84,7 @@ def staged(bed: Bed) -> Iterator[Stage]:
         admin.execute("CREATE SEQUENCE log_id")
         admin.execute("CREATE TABLE effect (source_key text, row_xid bigint)")
         admin.execute("GRANT INSERT ON effect TO oneroof_worker")
-        added = source.add(admin, "log", key=["id"], timestamp="at", kind="changelog")
+        added = registration.add(admin, "log", key=["id"], timestamp="at", kind="changelog")
         held = lease.claim(worker, f"{NAME}:log", instance="test", ttl=600)
         intake = HandoffIntake(worker, added, held, sweep_interval=0, effect=EFFECT)
         intake.run_once()
@@ -153,8 +155,8 @@ def test_mutant_without_the_frontier_loses_rows(bed: Bed, monkeypatch: pytest.Mo
 
 def test_mutant_without_the_open_set_applies_twice(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the fast lane saw comes again with the frontier."""
-    monkeypatch.setattr(memory, "unseen", lambda _: sql.SQL("true"))
-    monkeypatch.setattr(memory, "is_ordered", lambda _: False)
+    monkeypatch.setattr(open_set, "unseen", lambda _: sql.SQL("true"))
+    monkeypatch.setattr(open_set, "is_ordered", lambda _: False)
     monkeypatch.setattr(Stage, "drain", lambda stage: [stage.intake.run_once() for _ in range(6)])
     assert mistakes(bed, 40) > 0
 

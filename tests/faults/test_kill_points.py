@@ -27,12 +27,13 @@ import inventory
 import judging
 from bed import Bed, connect
 from inventory import INTAKE, POISON, SWEEP
-from oneroof import fenced_batch, lease, ranges
-from oneroof.connection import Connection
+from oneroof.backfill import ranges
+from oneroof.database.connection import Connection
+from oneroof.database.statements import one
+from oneroof.database.transaction import Transaction
 from oneroof.errors import HeldElsewhere
-from oneroof.source import Source
-from oneroof.statements import one
-from oneroof.transaction import Transaction
+from oneroof.fence import fenced_batch, lease
+from oneroof.sources.source import Source
 from oneroof.workers import candidate_scan
 from oneroof.workers.backfill_sweep import BackfillSweep
 

@@ -18,15 +18,18 @@ from psycopg import sql
 import inventory
 from bed import Bed, connect
 from inventory import INTAKE, SWEEP
-from oneroof import batch, cursor, lease, memory, source, table_files, tail
-from oneroof.connection import Answer, Connection
-from oneroof.cursor import Cursor
+from oneroof.candidates import apply_batch
+from oneroof.database.connection import Answer, Connection
+from oneroof.database.statements import one
 from oneroof.errors import HeldElsewhere, OneroofError
-from oneroof.lull import Lull
-from oneroof.source import Source
-from oneroof.statements import one
-from oneroof.step import Step
-from oneroof.table_files import Ground
+from oneroof.fence import cursor, lease
+from oneroof.fence.cursor import Cursor
+from oneroof.fence.step import Step
+from oneroof.sources import registration
+from oneroof.sources.source import Source
+from oneroof.tail import open_set, row_queries, table_files
+from oneroof.tail.pass_schedule import Lull
+from oneroof.tail.table_files import Ground
 from oneroof.workers.backfill_sweep import BackfillSweep
 from oneroof.workers.handoff_intake import HandoffIntake
 
@@ -61,10 +64,10 @@ def zombie(admin: Connection, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     inventory.sweep(admin, tailed)
     # So that the fast lane is who meets them.
     admin.execute(ROWS.replace("'2026-01-01'", "now()"))
-    apply = batch.apply
+    apply = apply_batch.apply
 
     def halt_first(connection: Connection, *given: Any, **more: Any) -> Any:
-        monkeypatch.setattr(batch, "apply", apply)
+        monkeypatch.setattr(apply_batch, "apply", apply)
         # The heir cannot have the lease before the transaction of the other is over: that is the fence.
         with suppress(psycopg.errors.LockNotAvailable):
             admin.execute("SET lock_timeout = '100ms'")
@@ -75,7 +78,7 @@ def zombie(admin: Connection, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     with connect(admin.info.dsn) as halted:
         worker = HandoffIntake(halted, tailed, inventory.claim(halted, INTAKE), at_once=True)
         worker.run_once()
-        monkeypatch.setattr(batch, "apply", halt_first)
+        monkeypatch.setattr(apply_batch, "apply", halt_first)
         worker.run_once()
         admin.execute("SET lock_timeout = 0")
         inventory.run_out(admin)
@@ -178,7 +181,7 @@ def attached(admin: Connection, _: pytest.MonkeyPatch) -> list[str]:
     admin.execute("CREATE TABLE src_low PARTITION OF src FOR VALUES FROM (0) TO (100)")
     admin.execute(f"CREATE TABLE src_high ({columns})")
     admin.execute(inventory.INDEX)
-    tailed = source.add(admin, "src", key=["id"], timestamp="at", ref="code", group_by=["status"])
+    tailed = registration.add(admin, "src", key=["id"], timestamp="at", ref="code", group_by=["status"])
     admin.execute(ROWS)
     admin.execute("INSERT INTO src_high SELECT n, '2025-01-01', 'old ' || n FROM generate_series(100, 104) AS n")
     inventory.sweep(admin, tailed)
@@ -197,8 +200,8 @@ def without_the_frontier(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def without_the_open_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "unseen", lambda _: sql.SQL("true"))
-    monkeypatch.setattr(memory, "is_ordered", lambda _: False)
+    monkeypatch.setattr(open_set, "unseen", lambda _: sql.SQL("true"))
+    monkeypatch.setattr(open_set, "is_ordered", lambda _: False)
 
 
 def without_the_mark_of_the_files(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,8 +224,8 @@ def without_the_identity(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def without_fresh_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
-    in_window = tail.in_window
-    monkeypatch.setattr(tail, "in_window", lambda bounds: in_window(replace(bounds, fresh=())))
+    in_window = row_queries.in_window
+    monkeypatch.setattr(row_queries, "in_window", lambda bounds: in_window(replace(bounds, fresh=())))
 
 
 GUARDS: dict[str, tuple[Scenario, Mutant]] = {

@@ -19,12 +19,14 @@ from psycopg import sql
 import inventory
 from bed import SETTINGS, Bed, connect, copy_pristine, own_bed, silent
 from inventory import INTAKE, SWEEP
-from oneroof import migrate, source, window
-from oneroof.connection import Connection
+from oneroof.database.connection import Connection
+from oneroof.database.statements import one
 from oneroof.embedded.binaries import find_binaries
 from oneroof.embedded.identity import identify
 from oneroof.estate.build import build
-from oneroof.statements import one
+from oneroof.install import migrate
+from oneroof.sources import registration
+from oneroof.tail import frontier_window
 
 pytestmark = pytest.mark.slow
 
@@ -109,7 +111,7 @@ def test_a_sweep_counts_rows_of_any_age(aging: Aging) -> None:
     """What was written 2^31 transactions ago is as much a row as any other."""
 
     def sweep(admin: Connection) -> None:
-        tailed = source.find(admin, "src")
+        tailed = registration.find(admin, "src")
         inventory.sweep(admin, tailed)
         assert inventory.wrong(admin) == []
         assert inventory.seen(admin, SWEEP) == 5
@@ -121,7 +123,7 @@ def test_a_sweep_counts_rows_of_any_age(aging: Aging) -> None:
 
 def begin_tail(admin: Connection) -> None:
     """The frontier is young, and then rows come that it does not get to see."""
-    tailed = source.find(admin, "src")
+    tailed = registration.find(admin, "src")
     inventory.sweep(admin, tailed)
     inventory.intake(admin, tailed)
     admin.execute(ROWS)
@@ -133,7 +135,7 @@ def test_a_frontier_that_rested_too_long_still_misses_nothing(aging: Aging, leap
 
     def go_on(admin: Connection) -> None:
         inventory.run_out(admin)
-        inventory.intake(admin, source.find(admin, "src"))
+        inventory.intake(admin, registration.find(admin, "src"))
         assert inventory.wrong(admin) == []
         assert inventory.seen(admin, INTAKE) == 5
 
@@ -144,10 +146,10 @@ def test_a_frontier_that_rested_too_long_still_misses_nothing(aging: Aging, leap
 
 def test_mutant_that_trusts_any_frontier_loses_rows(aging: Aging, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the limit on its distance, ages are compared that have turned negative."""
-    monkeypatch.setattr(window, "FARTHEST", 2**62)
+    monkeypatch.setattr(frontier_window, "FARTHEST", 2**62)
 
     def go_on(admin: Connection) -> None:
-        tailed = source.find(admin, "src")
+        tailed = registration.find(admin, "src")
         inventory.run_out(admin)
         inventory.intake(admin, tailed)
         assert len(inventory.wrong(admin)) == 5

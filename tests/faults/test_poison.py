@@ -12,7 +12,7 @@ import pytest
 
 from bed import command, connect, eventually
 from by_hand import Server, add_births, drop_code_indexes, number, server, set_policy
-from oneroof.connection import Connection
+from oneroof.database.connection import Connection
 
 pytestmark = pytest.mark.slow
 

@@ -32,8 +32,8 @@ from by_hand import (
     server,
     set_policy,
 )
-from oneroof.connection import Connection
-from oneroof.statements import one
+from oneroof.database.connection import Connection
+from oneroof.database.statements import one
 from process import Process
 
 pytestmark = pytest.mark.slow

@@ -12,12 +12,12 @@ import pytest
 
 from bed import connect, eventually
 from by_hand import LEFT, Server, add_births, number, server
-from oneroof.assignment import RECENT
-from oneroof.connection import Connection
+from oneroof.database.connection import Connection
 from oneroof.errors import OneroofError
-from oneroof.progress import Report
-from oneroof.step import Step
-from oneroof.supervisor import NAMES, Supervisor
+from oneroof.fence.step import Step
+from oneroof.runtime.assignment import RECENT
+from oneroof.runtime.progress import Report
+from oneroof.runtime.supervisor import NAMES, Supervisor
 from oneroof.workers import backfill_sweep, candidate_scan, handoff_intake, input_gate
 from oneroof.workers.candidate_scan import CandidateScan
 

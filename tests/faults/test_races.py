@@ -13,12 +13,12 @@ import pytest
 import inventory
 from bed import connect, eventually
 from inventory import INTAKE, POISON, SWEEP
-from oneroof import cursor
-from oneroof.connection import Connection
-from oneroof.retries import Retries
-from oneroof.source import CHANGELOG
-from oneroof.statements import one
-from oneroof.width import Width
+from oneroof.database.connection import Connection
+from oneroof.database.statements import one
+from oneroof.failures.batch_size import Width
+from oneroof.fence import cursor
+from oneroof.intake.retry_failed import Retries
+from oneroof.sources.source import CHANGELOG
 from oneroof.workers.backfill_sweep import BackfillSweep
 from oneroof.workers.handoff_intake import HandoffIntake
 

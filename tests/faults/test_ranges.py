@@ -10,11 +10,12 @@ import pytest
 import inventory
 from bed import connect
 from inventory import POISON, SWEEP
-from oneroof import cursor, lease, ranges
-from oneroof.connection import Connection
-from oneroof.source import Source
-from oneroof.statements import one
-from oneroof.supervisor import Supervisor
+from oneroof.backfill import ranges
+from oneroof.database.connection import Connection
+from oneroof.database.statements import one
+from oneroof.fence import cursor, lease
+from oneroof.runtime.supervisor import Supervisor
+from oneroof.sources.source import Source
 from oneroof.workers.backfill_sweep import BackfillSweep
 
 ROWS = """INSERT INTO src (id, at, code) SELECT n, timestamptz '2026-01-01' + n * interval '1 minute', 'code ' || n

@@ -28,11 +28,12 @@ from psycopg import sql
 import inventory
 from bed import Bed, connect
 from inventory import INTAKE, POISON, SWEEP
-from oneroof import cursor, source
-from oneroof.assignment import Worker
-from oneroof.connection import Connection
-from oneroof.source import Source
-from oneroof.statements import one
+from oneroof.database.connection import Connection
+from oneroof.database.statements import one
+from oneroof.fence import cursor
+from oneroof.runtime.assignment import Worker
+from oneroof.sources import registration
+from oneroof.sources.source import Source
 from oneroof.workers.backfill_sweep import BackfillSweep
 from oneroof.workers.handoff_intake import HandoffIntake
 
@@ -374,7 +375,7 @@ def ground(bed: Bed) -> Iterator[Ground]:
         admin.execute("DELETE FROM oneroof.governance_source")
         with_index = inventory.make(admin)
         admin.execute("DROP INDEX src_at_id")
-        yield Ground(bed.dsn(name), admin, {True: with_index, False: source.find(admin, "src")})
+        yield Ground(bed.dsn(name), admin, {True: with_index, False: registration.find(admin, "src")})
 
 
 def run_machine(ground: Ground, *, examples: int, steps: int, phases: list[Phase]) -> None:

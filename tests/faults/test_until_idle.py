@@ -11,13 +11,14 @@ import pytest
 from bed import connect
 from by_hand import Server, server
 from many import add_sources
-from oneroof import lease, watch
-from oneroof.connection import Connection
-from oneroof.lease import Lease
-from oneroof.progress import Report
-from oneroof.step import MOVED, Step
-from oneroof.supervisor import NAMES, Supervisor
-from oneroof.watch import Seen
+from oneroof.database.connection import Connection
+from oneroof.fence import lease
+from oneroof.fence.lease import Lease
+from oneroof.fence.step import MOVED, Step
+from oneroof.runtime import watch
+from oneroof.runtime.progress import Report
+from oneroof.runtime.supervisor import NAMES, Supervisor
+from oneroof.runtime.watch import Seen
 from oneroof.workers import backfill_sweep, handoff_intake
 from oneroof.workers.backfill_sweep import BackfillSweep
 from oneroof.workers.handoff_intake import HandoffIntake

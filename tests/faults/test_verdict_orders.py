@@ -17,11 +17,12 @@ from psycopg.conninfo import make_conninfo
 
 import judging
 from bed import as_user, connect, set_clock
-from oneroof import approvals, exceptions, lease, owners
-from oneroof.assignment import Worker
-from oneroof.connection import Connection
+from oneroof.database.connection import Connection
+from oneroof.database.statements import one
 from oneroof.errors import OneroofError
-from oneroof.statements import one
+from oneroof.fence import lease
+from oneroof.people import coverage_exceptions, owners, requests
+from oneroof.runtime.assignment import Worker
 from oneroof.workers import backfill_sweep, candidate_scan, handoff_intake, input_gate
 from oneroof.workers.backfill_sweep import BackfillSweep
 from oneroof.workers.candidate_scan import CandidateScan
@@ -130,11 +131,11 @@ class World:
     def excuse(self) -> None:
         level, subject = self.chance.choice([("collection", self._collection()), ("object", self._key())])
         with suppress(OneroofError):
-            made = exceptions.add(self.operator, level, subject, reason="for a while")
+            made = coverage_exceptions.add(self.operator, level, subject, reason="for a while")
             if made.request_id is not None and self.chance.random() < 0.7:
-                approvals.decide(self.approver, made.request_id, "approved")
+                requests.decide(self.approver, made.request_id, "approved")
             if self.chance.random() < 0.3:
-                exceptions.revoke(self.operator, made.exception_id)
+                coverage_exceptions.revoke(self.operator, made.exception_id)
 
     def let_time_pass(self) -> None:
         self.days += self.chance.choice([1, 40])

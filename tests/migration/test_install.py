@@ -13,10 +13,13 @@ from psycopg import sql
 
 from bed import SETTINGS, Bed, as_user, command, connect, eventually
 from catalog import everything
-from oneroof import approvals, channels, gates, lease, migrate, people, script, substrate
+from oneroof.database.host_schema import placed
 from oneroof.errors import OneroofError, Refused, Unavailable, Wrong
 from oneroof.estate.build import build
-from oneroof.host_schema import placed
+from oneroof.fence import lease
+from oneroof.host import channel_export, expected_tables
+from oneroof.install import migrate, script
+from oneroof.people import directory, gates, requests
 
 HOST = "host_owner"
 
@@ -98,7 +101,7 @@ def test_a_database_owner_with_createrole_can_install_and_uninstall(lone_bed: Be
         build(connection, rows=200, seed=1)
         before = everything(connection)
         assert migrate.install(connection, settings=SETTINGS)
-        assert [person.person_code for person in people.listing(connection)] == ["approver", "requester", "viewer"]
+        assert [person.person_code for person in directory.listing(connection)] == ["approver", "requester", "viewer"]
         assert migrate.upgrade(connection, settings=SETTINGS)
         assert migrate.uninstall(connection, settings=SETTINGS)
         assert everything(connection) == before
@@ -197,7 +200,7 @@ def test_uninstalling_one_database_leaves_the_people_of_another_alone(lone_bed: 
         uninstall_in(lone_bed.dsn(first))
         with connect(lone_bed.dsn(second, user="requester")) as asking, connect(lone_bed.dsn(second)) as admin:
             assert [gate.is_open for gate in gates.listing(asking)] == [False] * 6
-            assert all(person.memberships_missing == [] for person in people.listing(admin))
+            assert all(person.memberships_missing == [] for person in directory.listing(admin))
 
 
 def test_an_edited_migration_is_an_error(installed_database: str) -> None:
@@ -255,7 +258,7 @@ def test_what_a_host_lacks_is_named_with_what_is_needed(estate_database: str) ->
         connection.execute("ALTER TABLE registry_changelog DROP COLUMN source_system, ADD COLUMN why text")
         connection.execute("UPDATE registry_changelog SET why = 'x'")
         connection.execute("ALTER TABLE registry_changelog ALTER COLUMN why SET NOT NULL")
-        with pytest.raises(substrate.Lacking, match="lacks 7 things") as refused:
+        with pytest.raises(expected_tables.Lacking, match="lacks 7 things") as refused:
             migrate.install(connection, settings=SETTINGS)
         found = [(lack.table, lack.column, lack.needed, lack.found) for lack in refused.value.lacks]
         assert found == [
@@ -324,10 +327,10 @@ def test_uninstall_leaves_the_channels_in_order(installed_database: str) -> None
         connect(as_user(installed_database, "approver")) as deciding,
     ):
         host = connection.execute("SELECT id, status FROM approval_requests ORDER BY id").fetchall()
-        approvals.decide(deciding, gates.request(asking, "governance.emit_enabled", reason="x"), "approved")
+        requests.decide(deciding, gates.request(asking, "governance.emit_enabled", reason="x"), "approved")
         pending = gates.request(asking, "governance.apply_enabled", reason="x")
         lease.claim(connection, "gov_backfill_sweep:birth_registry", instance="test")
-        assert channels.remaining(connection)["queue_heartbeat"] == 1
+        assert channel_export.remaining(connection)["queue_heartbeat"] == 1
         migrate.uninstall(connection, settings=SETTINGS)
         held = "SELECT lease_owner FROM queue_heartbeat WHERE executor_name LIKE 'gov_backfill%'"
         assert connection.execute(held).fetchall() == [(None,)]
@@ -342,7 +345,7 @@ def test_uninstall_leaves_the_channels_in_order(installed_database: str) -> None
 def test_uninstall_tells_and_exports_what_stays(installed_database: str, tmp_path: Path) -> None:
     """The rows of ours in shared channels are counted first, and exported whole with those of our own tables."""
     with psycopg.connect(as_user(installed_database, "requester"), autocommit=True) as asking:
-        from oneroof import gates
+        from oneroof.people import gates
 
         gates.request(asking, "governance.emit_enabled", reason="export me")
     refused = command("uninstall", dsn=installed_database)

@@ -11,21 +11,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import pytest
 from psycopg import sql
 
 from bed import Bed, connect, eventually
-from oneroof import batch, handoff, headers, ranges, source, table_files, tail
-from oneroof.batch import COMPARING
-from oneroof.columns import DATED, UNDATED
-from oneroof.connection import Connection
-from oneroof.fenced_batch import SETTINGS
-from oneroof.source import Source
-from oneroof.statements import one, queries
-from oneroof.tail import SLOTS, Bounds, Range
-from oneroof.transaction import transaction
+from oneroof.backfill import ranges
+from oneroof.candidates import apply_batch
+from oneroof.candidates.apply_batch import COMPARING
+from oneroof.database.connection import Connection
+from oneroof.database.statements import one, queries
+from oneroof.database.transaction import transaction
+from oneroof.fence.fenced_batch import SETTINGS
+from oneroof.intake import change_marks
+from oneroof.sources import registration
+from oneroof.sources.row_expressions import DATED, UNDATED
+from oneroof.sources.source import Source
+from oneroof.tail import header_queries, row_queries, table_files
+from oneroof.tail.row_queries import SLOTS, Bounds, Range
 from oneroof.workers import handoff_intake
 
 BIRTHS = 200_000
@@ -106,7 +111,7 @@ def connection(bed: Bed) -> Iterator[Connection]:
 
 @pytest.fixture(scope="module")
 def births(connection: Connection) -> Source:
-    return source.find(connection, "birth_registry")
+    return registration.find(connection, "birth_registry")
 
 
 @contextmanager
@@ -162,7 +167,7 @@ def test_the_end_of_a_batch_is_found_from_the_index(
     """From the beginning, the middle and the end: a batch is looked at, nothing is put in order."""
     stretch = Range(part=part, after=after(connection, part, share), upto=None)
     given = {"batch": BATCH, "below": "1000", **stretch.parameters()}
-    plan = explain(connection, tail.keyset_end(births, stretch), given)
+    plan = explain(connection, row_queries.keyset_end(births, stretch), given)
     assert plan.scans("birth_registry") <= {"Index Scan", "Index Only Scan"}
     assert 0 < plan.touched("birth_registry") <= 2 * BATCH
     assert plan.sorted_rows() == 0
@@ -178,12 +183,12 @@ def test_a_measured_batch_is_read_from_the_index(
     stretch = Range(part=part, after=start, upto=None)
     with as_worker(connection):
         given = {"batch": BATCH, "below": "1000", **stretch.parameters()}
-        _, _, last, _ = one(connection, tail.keyset_end(births, stretch).as_string(connection), given)
+        _, _, last, _ = one(connection, row_queries.keyset_end(births, stretch).as_string(connection), given)
     covered = Range(part=part, after=start, upto=last)
-    where = [tail.in_stretch(births, covered, ALL), *([tail.news(births)] if how == "replay" else [])]
-    rows = tail.rows(births, where=sql.SQL(" AND ").join(where), limit=False)
-    statement = batch.seeding(rows) if how == "seed" else batch.reseeding(rows)
-    given = {"scope": "birth_registry", "ruleset": batch.NO_RULESET, **covered.parameters()}
+    where = [row_queries.in_stretch(births, covered, ALL), *([row_queries.news(births)] if how == "replay" else [])]
+    rows = row_queries.rows(births, where=sql.SQL(" AND ").join(where), limit=False)
+    statement = apply_batch.seeding(rows) if how == "seed" else apply_batch.reseeding(rows)
+    given = {"scope": "birth_registry", "ruleset": apply_batch.NO_RULESET, **covered.parameters()}
     plan = explain(connection, statement, given)
     assert plan.scans("birth_registry") <= {"Index Scan", "Bitmap Heap Scan"}
     assert 0 < plan.touched("birth_registry") <= 2 * BATCH
@@ -197,7 +202,7 @@ def test_cutting_into_ranges_looks_at_a_sample(connection: Connection, births: S
     assert blocks > ranges.SAMPLE
     percent = 100.0 * ranges.SAMPLE / blocks
     whole = Range(part=DATED, after=None, upto=None)
-    plan = explain(connection, tail.keyset_shares(births, whole), {"shares": 8, "percent": percent})
+    plan = explain(connection, row_queries.keyset_shares(births, whole), {"shares": 8, "percent": percent})
     assert plan.scans("birth_registry") == {"Sample Scan"}
     assert 0 < plan.touched("birth_registry") <= 2 * BIRTHS * percent / 100
 
@@ -207,13 +212,17 @@ def test_a_piece_of_a_window_reads_its_pages_alone(connection: Connection, birth
     """A range of ctids: counting its rows, cutting it, finding them, and reading all of it."""
     pages = 10
     bounds = Bounds(frontier=3, horizon=horizon(connection))
-    given = {**bounds.parameters(), "first": tail.tid(first * SLOTS), "last": tail.tid((first + pages) * SLOTS)}
+    given = {
+        **bounds.parameters(),
+        "first": row_queries.tid(first * SLOTS),
+        "last": row_queries.tid((first + pages) * SLOTS),
+    }
     (full,) = one(connection, "SELECT max((ctid::text::point)[1])::int FROM birth_registry")
     statements = {
-        "count": headers.tid_count(births, bounds),
-        "cut": headers.tid_cut(births, bounds),
-        "found": headers.tid_found(births, bounds),
-        "sweep": tail.rows(births, where=tail.TIDS, limit=False),
+        "count": header_queries.tid_count(births, bounds),
+        "cut": header_queries.tid_cut(births, bounds),
+        "found": header_queries.tid_found(births, bounds),
+        "sweep": row_queries.rows(births, where=row_queries.TIDS, limit=False),
     }
     for name, statement in statements.items():
         plan = explain(connection, statement, {**given, **WHO, "most": 100, "batch": 20})
@@ -227,7 +236,7 @@ def test_rows_that_were_found_are_read_where_they_lie(connection: Connection, bi
     bounds = Bounds(frontier=3, horizon=horizon(connection))
     tids = "{" + ",".join(f'"({page},1)"' for page in range(0, 2_000, 100)) + "}"
     plan = explain(
-        connection, headers.tid_rows(births, bounds, bare=bare), {**bounds.parameters(), **WHO, "tids": tids}
+        connection, header_queries.tid_rows(births, bounds, bare=bare), {**bounds.parameters(), **WHO, "tids": tids}
     )
     assert plan.scans("birth_registry") == {"Tid Scan"}
     assert plan.touched("birth_registry") == 20
@@ -237,7 +246,7 @@ def test_a_window_with_nothing_in_it_writes_nothing_and_sorts_nothing(connection
     """The everyday pass: headers only, no step above the scan sees a row."""
     bounds = Bounds(frontier=horizon(connection), horizon=horizon(connection) + 1)
     given = {**bounds.parameters(), "first": "(0,0)", "last": "(10000,0)"}
-    plan = explain(connection, headers.tid_count(births, bounds), given)
+    plan = explain(connection, header_queries.tid_count(births, bounds), given)
     assert plan.scans("birth_registry") == {"Tid Range Scan"}
     assert plan.nodes[-1]["Actual Rows"] == 0
 
@@ -246,9 +255,9 @@ def fast_plan(connection: Connection, births: Source, *, since: str, frontier: i
     bounds = Bounds(frontier=frontier, horizon=None)
     given = {**bounds.parameters(), **WHO, "since": since, "batch": BATCH, "done": "{}"}
     given |= {"passed": "(0,0)", "below": "0"}
-    rows = tail.fast_rows(births, bounds, Range(part=DATED, after=None, upto=None))
-    statement = handoff.applying(births, rows)
-    given |= {"scope": "birth_registry", "table": "birth_registry", "ruleset": batch.NO_RULESET}
+    rows = row_queries.fast_rows(births, bounds, Range(part=DATED, after=None, upto=None))
+    statement = change_marks.applying(births, rows)
+    given |= {"scope": "birth_registry", "table": "birth_registry", "ruleset": apply_batch.NO_RULESET}
     return explain(connection, statement, given)
 
 
@@ -288,7 +297,7 @@ def test_the_fast_lane_is_bounded_while_an_old_transaction_is_open(connection: C
 def test_single_items_are_found_by_their_key(connection: Connection, births: Source) -> None:
     """What is tried again is looked up, one by one."""
     keys = [str(n) for n in range(1, BIRTHS, BIRTHS // 50)]
-    plan = explain(connection, tail.item_rows(births), {"keys": keys})
+    plan = explain(connection, row_queries.item_rows(births), {"keys": keys})
     assert plan.scans("birth_registry") <= {"Index Scan", "Bitmap Heap Scan"}
     assert 0 < plan.touched("birth_registry") <= 2 * len(keys)
 
@@ -298,9 +307,9 @@ def test_items_with_a_key_of_several_columns_are_found_by_it(connection: Connect
     connection.execute("CREATE TABLE paired (a int, b text, PRIMARY KEY (a, b))")
     connection.execute("INSERT INTO paired SELECT n / 10, 'b' || n % 10 FROM generate_series(1, 100000) AS n")
     connection.execute("ANALYZE paired")
-    tailed = source.add(connection, "paired", key=["a", "b"])
+    tailed = registration.add(connection, "paired", key=["a", "b"])
     keys = [f'[{n}, "b3"]' for n in range(1, 9_000, 200)]
-    plan = explain(connection, tail.item_rows(tailed), {"keys": keys})
+    plan = explain(connection, row_queries.item_rows(tailed), {"keys": keys})
     assert plan.scans("paired") <= {"Index Scan", "Index Only Scan", "Bitmap Heap Scan"}
     assert 0 < plan.touched("paired") <= 2 * len(keys)
 
@@ -308,7 +317,7 @@ def test_items_with_a_key_of_several_columns_are_found_by_it(connection: Connect
 def test_due_items_come_from_their_index(connection: Connection) -> None:
     """However many have been done: 200 wait among 100,000."""
     given = {"worker": WHO["worker"], "source": WHO["source"], "most": 50}
-    plan = explain(connection, sql.SQL(queries("retry")["due"]), given)
+    plan = explain(connection, sql.SQL(queries("failures/failed_items")["due"]), given)
     assert plan.scans("governance_retry") == {"Index Scan"}
     assert 0 < plan.touched("governance_retry") <= 250
 
@@ -320,14 +329,14 @@ def test_the_list_of_dead_letters_does_not_read_what_is_done(
 ) -> None:
     """A page of them, of all workers or of one."""
     given = {"states": states, "worker": worker, "source": None, "error": None, "most": 50}
-    plan = explain(connection, sql.SQL(queries("retry")["listing"]), given)
+    plan = explain(connection, sql.SQL(queries("failures/failed_items")["listing"]), given)
     assert 0 < plan.touched("governance_retry") <= 1_000
 
 
 def test_no_statement_says_offset() -> None:
     """Neither a named query nor anything that Python composes; what is composed is checked where it is explained."""
     folder = files("oneroof").joinpath("sql", "queries")
-    texts = {each.name: each.read_text(encoding="utf-8") for each in folder.iterdir() if each.name.endswith(".sql")}
+    texts = {each.name: each.read_text(encoding="utf-8") for each in Path(str(folder)).rglob("*.sql")}
     assert len(texts) > 10
     for name, text in texts.items():
         statements = re.sub(r"^--.*$", "", text, flags=re.MULTILINE)
@@ -339,7 +348,7 @@ def test_what_is_forgotten_is_found_by_the_index_although_the_plan_was_made_when
 ) -> None:
     """A plan is kept for as long as a session lives: one that was made for an empty table must do for a large one."""
     connection.execute("TRUNCATE oneroof.governance_open_row, oneroof.governance_open_span")
-    statement = queries("cursor")["prune"]
+    statement = queries("fence/cursor")["prune"]
     with transaction(connection, doing="explaining", settings=COMPARING):
         rows = connection.execute(
             f"EXPLAIN {statement}", {"cursor": 1, "frontier": 10, "xid": 0, "mark": "", "span": 0, "most": 250}
@@ -371,7 +380,7 @@ def test_the_rules_are_asked_once_of_all_although_the_planner_expects_nothing(
             "INSERT INTO oneroof.governance_object (candidate_key, facts, is_dirty)"
             " SELECT 'k' || n, '{}', false FROM generate_series(1, 50) AS n"
         )
-        statement = sql.SQL(queries("proof")[what])
+        statement = sql.SQL(queries("proof/rederivation")[what])
         plan = explain(connection, statement, {"source": "birth_registry", "after": after, "most": 2_000})
     (asked,) = (node for node in plan.nodes if node.get("Function Name") == "gov_rules_evaluate")
     assert (asked["Actual Loops"], asked["Actual Rows"]) == (1, 50)

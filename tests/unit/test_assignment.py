@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import pytest
 
-from oneroof.assignment import FIRST_PAUSE, LONGEST_PAUSE, NEVER, RECENT, VAIN, Assignment, Duty
-from oneroof.instances import share
-from oneroof.source import Source
+from oneroof.runtime.assignment import FIRST_PAUSE, LONGEST_PAUSE, NEVER, RECENT, VAIN, Assignment, Duty
+from oneroof.runtime.instances import share
+from oneroof.sources.source import Source
 
 SOURCE = Source("s", "public", "s", "inventory", "at", ["id"], None, None, None, None, [], [], {})
 

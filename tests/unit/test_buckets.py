@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from oneroof.reconcile import LEAST_BUCKETS, MOST_BUCKETS, buckets
+from oneroof.full_audit.comparison import LEAST_BUCKETS, MOST_BUCKETS, buckets
 
 
 @pytest.mark.parametrize(

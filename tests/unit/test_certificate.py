@@ -13,9 +13,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oneroof import certificate
-from oneroof.certificate import COUNTS, GRAINS, TERMS, Certificate
 from oneroof.errors import Usage, Wrong
+from oneroof.proof import certificate
+from oneroof.proof.certificate import COUNTS, GRAINS, TERMS, Certificate
 
 counts = st.integers(min_value=0, max_value=2**70)
 scopes = st.fixed_dictionaries(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oneroof.policy import Policy
+from oneroof.runtime.policy import Policy
 
 
 def policy(begin: time | None, end: time | None) -> Policy:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from oneroof import substrate
-from oneroof.host_schema import placed
+from oneroof.database.host_schema import placed
+from oneroof.host import expected_tables
 
 SQL = Path(str(files("oneroof").joinpath("sql")))
 
@@ -33,5 +33,5 @@ def test_what_our_sql_names_of_the_host_is_demanded_of_it() -> None:
     """Every `host.<table>` is in substrate.toml, the mark of the estate aside, and every table there is named."""
     texts = [path.read_text(encoding="utf-8") for path in SQL.rglob("*.sql")]
     named = {name for text in texts for name in re.findall(r'(?<![\w."$])host\.([a-z_]+)', text)}
-    assert named == {table.name for table in substrate.tables()} | {"estate_build"}
+    assert named == {table.name for table in expected_tables.tables()} | {"estate_build"}
     assert not [text for text in texts if re.search(r"\bpublic\.|'public'|SCHEMA public", text)]

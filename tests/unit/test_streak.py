@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from psycopg import errors as pg
 
+from oneroof.candidates.streak import MANY, Streak
 from oneroof.errors import OneroofError, from_database
-from oneroof.streak import MANY, Streak
 
 
 def failing(error: pg.Error) -> OneroofError:

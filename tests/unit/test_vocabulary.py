@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from oneroof import vocabulary
+from oneroof.signals import vocabulary
 
 TYPES = {entry["event_type"]: entry for entry in vocabulary.shipped()}
 HANDOFF = (

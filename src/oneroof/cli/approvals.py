@@ -7,11 +7,11 @@ from dataclasses import asdict
 
 import typer
 
-from oneroof import approvals
 from oneroof.cli.paper import table
 from oneroof.cli.session import Session
-from oneroof.connection import Connection
-from oneroof.model import Request
+from oneroof.database.connection import Connection
+from oneroof.people import requests
+from oneroof.people.records import Request
 
 app = typer.Typer(help="What waits for a second person, and what was decided.", no_args_is_help=True)
 ID = typer.Argument(metavar="ID", min=1, max=2**63 - 1, help="The request.")
@@ -26,7 +26,7 @@ def list_requests(
     """What waits for a decision."""
     session: Session = ctx.obj
     connection = session.connect_installed()
-    rows = approvals.listing(connection) if everything else approvals.listing(connection, states=("pending",))
+    rows = requests.listing(connection) if everything else requests.listing(connection, states=("pending",))
     columns = ["id", "kind", "subject", "content", "state", "asked by", "at", "decided by", "reason"]
     cells = [
         (
@@ -49,7 +49,7 @@ def list_requests(
 def show(ctx: typer.Context, request_id: int = ID) -> None:
     """One request, whole: the content and the hash an approval is bound to."""
     session: Session = ctx.obj
-    found = approvals.find(session.connect_installed(), request_id)
+    found = requests.find(session.connect_installed(), request_id)
     cells = [
         ("request", f"{found.request_id}: {found.request_kind} {found.subject}"),
         ("state", found.state + (", but its row was edited since" if found.is_edited else "")),
@@ -83,10 +83,10 @@ def reject(ctx: typer.Context, request_id: int = ID, reason: str | None = REASON
 
 
 def decide(
-    session: Session, connection: Connection, request_id: int, decision: approvals.Decision, reason: str | None
+    session: Session, connection: Connection, request_id: int, decision: requests.Decision, reason: str | None
 ) -> None:
     """Decide, and say what follows."""
-    found = approvals.decide(connection, request_id, decision, reason=reason)
+    found = requests.decide(connection, request_id, decision, reason=reason)
     session.emit(
         found, lambda out: out.print(f"request {request_id} ({found.request_kind} {found.subject}) is {found.state}")
     )

@@ -12,22 +12,25 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
-from oneroof import approvals, certificate, events, gates, migrate, owners, proof, witness
-from oneroof import doctor as examination
 from oneroof.cli.doctor import show_briefly
 from oneroof.cli.prove import show as show_books
 from oneroof.cli.session import Session
-from oneroof.connection import Connection, inspect
+from oneroof.database.connection import Connection, inspect
+from oneroof.database.statements import one
+from oneroof.database.transaction import saying
 from oneroof.errors import HeldElsewhere, Refused
 from oneroof.estate.build import DEFAULT_ROWS, DEFAULT_SEED, build
 from oneroof.estate.live import live
 from oneroof.estate.mark import built
 from oneroof.estate.owners import owners_file
-from oneroof.progress import Report
-from oneroof.statements import one
-from oneroof.supervisor import Supervisor, worker_names
-from oneroof.transaction import saying
-from oneroof.witness import Kept
+from oneroof.install import doctor as examination
+from oneroof.install import migrate
+from oneroof.people import gates, owners, requests
+from oneroof.proof import certificate, certificate_store, prove
+from oneroof.proof.certificate_store import Kept
+from oneroof.runtime.progress import Report
+from oneroof.runtime.supervisor import Supervisor, worker_names
+from oneroof.signals import event_types
 
 # How fast the estate lives while it is shown, and for how long.
 CHANGES, SECONDS = 300.0, 4.0
@@ -171,8 +174,8 @@ def _change(session: Session, connection: Connection) -> None:
 
 def _prove(session: Session, connection: Connection) -> Kept:
     with session.meter("proving") as meter:
-        found = proof.prove(connection, deep=False, progress=meter, others=[session.connect()])
-    return witness.keep(connection, found, key=certificate.private_key(session.settings.signing_key))
+        found = prove.prove(connection, deep=False, progress=meter, others=[session.connect()])
+    return certificate_store.keep(connection, found, key=certificate.private_key(session.settings.signing_key))
 
 
 def _open_gates(session: Session) -> None:
@@ -182,13 +185,13 @@ def _open_gates(session: Session) -> None:
     shut = [gate.gate_key for gate in gates.listing(asking) if gate.gate_key in GATES and not gate.is_open]
     for key in shut:
         request = gates.request(asking, key, reason="demo")
-        approvals.decide(deciding, request, "approved", reason="demo")
+        requests.decide(deciding, request, "approved", reason="demo")
     session.say(f"3. gates: requester asked and approver opened {', '.join(shut) if shut else 'none, they were open'}")
-    events.register(asking)
-    dumb = [each.event_type for each in events.listing(asking) if each.family == "handoff" and not each.is_active]
+    event_types.register(asking)
+    dumb = [each.event_type for each in event_types.listing(asking) if each.family == "handoff" and not each.is_active]
     if dumb:
-        approvals.decide(
-            deciding, events.request_activation(asking, [SIGNALS], reason="demo"), "approved", reason="demo"
+        requests.decide(
+            deciding, event_types.request_activation(asking, [SIGNALS], reason="demo"), "approved", reason="demo"
         )
         session.say(f"   signals: requester registered all types, and approver activated {SIGNALS}")
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import typer
 
-from oneroof import retry
 from oneroof.cli.paper import table
 from oneroof.cli.session import Session
 from oneroof.errors import Usage
-from oneroof.retry import Item
-from oneroof.supervisor import worker_names
+from oneroof.failures import failed_items
+from oneroof.failures.failed_items import Item
+from oneroof.runtime.supervisor import worker_names
 
 app = typer.Typer(help="Items that failed: they wait, die after the last attempt, and stay.", no_args_is_help=True)
 STATES = ("waiting", "dead", "done", "resolved")
@@ -35,7 +35,7 @@ def list_items(
     for word in states:
         if word not in STATES:
             raise Usage(f"there is no state {word!r}", hint=f"states: {', '.join(STATES)}, all")
-    rows = retry.listing(
+    rows = failed_items.listing(
         session.connect_installed(), states=states, worker=_worker(worker), source=source, error=error, most=MOST
     )
     session.emit(rows, lambda out: out.print(_table(rows) if rows else "no failed items"))
@@ -47,7 +47,7 @@ def list_items(
 def show(ctx: typer.Context, item_id: int = typer.Argument(metavar="ID", help="The item.")) -> None:
     """One item with everything that is known of it."""
     session: Session = ctx.obj
-    item = retry.find(session.connect_installed(), item_id)
+    item = failed_items.find(session.connect_installed(), item_id)
     names = [name for name in Item.__slots__ if getattr(item, name) is not None]
     cells = [(name, getattr(item, name)) for name in names]
     session.emit(item, lambda out: out.print(table(["", ""], cells)))
@@ -73,12 +73,12 @@ def replay(
     if not items:
         if not (worker or source or error or everything):
             raise Usage("say which dead letters", hint="oneroof dlq replay ID…, --filter, --source, --worker or --all")
-        chosen = retry.listing(
+        chosen = failed_items.listing(
             connection, states=["dead"], worker=_worker(worker), source=source, error=error, most=None
         )
     else:
-        chosen = [item for item in (retry.find(connection, each) for each in items) if item.state in REPLAYED]
-    woken = 0 if dry_run else retry.replay(connection, [item.item_id for item in chosen])
+        chosen = [item for item in (failed_items.find(connection, each) for each in items) if item.state in REPLAYED]
+    woken = 0 if dry_run else failed_items.replay(connection, [item.item_id for item in chosen])
     document = {"items": [item.item_id for item in chosen], "replayed": woken, "dry_run": dry_run}
     said = f"would replay {len(chosen)}" if dry_run else f"{woken} dead letters get one more attempt"
     session.emit(document, lambda out: out.print(said))
@@ -94,8 +94,8 @@ def resolve(
     session: Session = ctx.obj
     connection = session.connect_installed()
     for each in items:
-        retry.find(connection, each)
-    ended = retry.resolve(connection, items, reason=reason)
+        failed_items.find(connection, each)
+    ended = failed_items.resolve(connection, items, reason=reason)
     session.emit({"resolved": ended}, lambda out: out.print(f"{ended} resolved"))
 
 

@@ -6,9 +6,9 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from oneroof import doctor as examination
 from oneroof.cli.paper import table
 from oneroof.cli.session import Session
+from oneroof.install import doctor as examination
 
 STYLE = {"ok": "green", "note": "cyan", "warn": "yellow", "fail": "bold red"}
 

@@ -7,7 +7,7 @@ import threading
 import typer
 
 from oneroof.cli.session import Session
-from oneroof.connection import inspect
+from oneroof.database.connection import inspect
 from oneroof.estate.build import DEFAULT_ROWS, DEFAULT_SEED, build
 from oneroof.estate.live import LiveCounts, live
 

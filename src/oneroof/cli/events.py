@@ -12,13 +12,14 @@ from typing import Literal
 
 import typer
 
-from oneroof import approvals, events, gates, signals
 from oneroof.cli.approvals import requested
 from oneroof.cli.paper import table
 from oneroof.cli.session import ClosedPipe, Session, escaped, stop_on_signal
-from oneroof.connection import Connection, inspect
+from oneroof.database.connection import Connection, inspect
 from oneroof.errors import Unavailable, Usage, printable
-from oneroof.signals import Place, Signal
+from oneroof.people import gates, requests
+from oneroof.signals import emission, event_types, outbox_reader
+from oneroof.signals.outbox_reader import Place, Signal
 
 app = typer.Typer(
     help="Signals: what may be said, who let it, and what was. A type is registered, then activated by two people.",
@@ -37,7 +38,7 @@ def list_types(
     """The vocabulary: what is registered and active with the host, who approved it, and how many events are held."""
     session: Session = ctx.obj
     connection = session.connect_installed()
-    rows = [each for each in events.listing(connection) if each.is_active or not active]
+    rows = [each for each in event_types.listing(connection) if each.is_active or not active]
     columns = ["type", "lane", "severity", "owner", "registered", "active", "approved by", "held", "meaning"]
     cells = [
         (
@@ -54,10 +55,10 @@ def list_types(
         for t in rows
     ]
     session.emit(rows, lambda out: out.print(table(columns, cells) if rows else "no type is active"))
-    for name, held in events.strays(connection).items():
+    for name, held in event_types.strays(connection).items():
         session.say(f"{held} events are held of the type {name}, which is in no vocabulary")
-    if not any(gate.is_open for gate in gates.listing(connection) if gate.gate_key == events.GATE):
-        session.say(f"the gate {events.GATE} is closed: whatever is active, every event is held")
+    if not any(gate.is_open for gate in gates.listing(connection) if gate.gate_key == emission.GATE):
+        session.say(f"the gate {emission.GATE} is closed: whatever is active, every event is held")
 
 
 @app.command("register")
@@ -69,7 +70,7 @@ def register_types(
     already is left as it is, active or not.
     """
     session: Session = ctx.obj
-    made = events.register(session.connect_installed(), types or [])
+    made = event_types.register(session.connect_installed(), types or [])
     session.emit(
         {"registered": made, "count": len(made)},
         lambda out: out.print(f"{len(made)} types are new in the registry, inactive" if made else "nothing was new"),
@@ -89,7 +90,7 @@ def activate(
     """
     session: Session = ctx.obj
     connection = session.connect_installed()
-    requested(session, approvals.find(connection, events.request_activation(connection, types, reason=reason)))
+    requested(session, requests.find(connection, event_types.request_activation(connection, types, reason=reason)))
 
 
 @app.command()
@@ -100,7 +101,7 @@ def deactivate(
 ) -> None:
     """Make types inactive at once; one person is enough. What is emitted at this moment is waited for."""
     session: Session = ctx.obj
-    ended = events.deactivate(session.connect_installed(), types, reason=reason)
+    ended = event_types.deactivate(session.connect_installed(), types, reason=reason)
     session.emit(
         {"deactivated": ended, "count": len(ended)},
         lambda out: out.print(f"no longer active: {', '.join(ended)}" if ended else "none of them was active"),
@@ -111,19 +112,19 @@ def deactivate(
 def promote(
     ctx: typer.Context,
     types: list[str] = typer.Argument(None, metavar="[TYPE]...", help="Only these; * stands for anything."),
-    batch: int = typer.Option(events.BATCH, min=1, max=50_000, help="How many in one transaction."),
+    batch: int = typer.Option(emission.BATCH, min=1, max=50_000, help="How many in one transaction."),
 ) -> None:
     """Emit what is held of active types, each once, and in order for each subject. Needs the gate
     governance.emit_enabled (exit 3 if closed).
     """
     session: Session = ctx.obj
     connection = session.connect_installed()
-    gates.require_open(connection, events.GATE)
-    chosen: list[str | None] = [*events.named(connection, types)] if types else [None]
+    gates.require_open(connection, emission.GATE)
+    chosen: list[str | None] = [*event_types.named(connection, types)] if types else [None]
     done = 0
     with session.meter("promoting") as meter:
         # What waits for one of another type has its turn when that is gone.
-        while moved := sum(events.promote(connection, name, most=batch) for name in chosen):
+        while moved := sum(emission.promote(connection, name, most=batch) for name in chosen):
             done += moved
             meter(f"{done:,} events", 0, 0)
     session.emit({"promoted": done}, lambda out: out.print(f"{done:,} events left the hold"))
@@ -133,7 +134,7 @@ def promote(
 def foreign(ctx: typer.Context) -> None:
     """Governance rows of event_outbox that oneroof did not write, or that were altered since; exit 1 if any."""
     session: Session = ctx.obj
-    rows = events.foreign(session.connect_installed())
+    rows = emission.foreign(session.connect_installed())
     columns = ["event", "type", "table", "ref", "written by", "at", "what"]
     cells = [
         (f.event_id, f.event_type, f.event_subject_table, f.event_subject_ref, f.source_system, f.created_at, f.reason)
@@ -169,8 +170,8 @@ def tail(
     connection = session.connect_installed()
     if inspect(connection).in_recovery:
         raise Unavailable("the server is a standby, whose horizon is not that of its primary", hint="name the primary")
-    wanted = signals.patterns(connection, types or [])
-    place, note = signals.begin(connection, after if cursor_file is None else signals.load(cursor_file))
+    wanted = outbox_reader.patterns(connection, types or [])
+    place, note = outbox_reader.begin(connection, after if cursor_file is None else outbox_reader.load(cursor_file))
     if note is not None:
         session.say(note)
     printer = Printer(session, connection, "lines" if form == "lines" else "cloudevents", cursor_file, place)
@@ -178,8 +179,8 @@ def tail(
     left = limit
     while not stop.is_set() and left != 0:
         started = time.monotonic()
-        most = signals.PAGE if left is None else min(left, signals.PAGE)
-        page = signals.read(connection, printer.place, types=wanted, most=most)
+        most = outbox_reader.PAGE if left is None else min(left, outbox_reader.PAGE)
+        page = outbox_reader.read(connection, printer.place, types=wanted, most=most)
         took = time.monotonic() - started
         printer.print(page.signals, page.place, stop)
         left = None if left is None else left - len(page.signals)
@@ -202,7 +203,7 @@ class Printer:
         self, session: Session, connection: Connection, form: Format, cursor_file: Path | None, place: Place
     ) -> None:
         self.session, self.form, self.cursor_file, self.place = session, form, cursor_file, place
-        self.source = signals.source_of(connection)
+        self.source = outbox_reader.source_of(connection)
         self.collected: list[dict[str, object]] = []
 
     def print(self, found: list[Signal], behind: Place, stop: threading.Event) -> None:
@@ -221,7 +222,7 @@ class Printer:
             raise ClosedPipe from None
         moved, self.place = reached != self.place, reached
         if self.cursor_file is not None and moved:
-            signals.save(self.cursor_file, self.place)
+            outbox_reader.save(self.cursor_file, self.place)
 
     def _write(self, signal: Signal) -> None:
         if self.session.as_json:

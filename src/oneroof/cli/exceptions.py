@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import typer
 
-from oneroof import exceptions, moment
+from oneroof import timestamps
 from oneroof.cli.paper import table
 from oneroof.cli.session import Session
 from oneroof.errors import Usage
+from oneroof.people import coverage_exceptions
 
 app = typer.Typer(help="What need not be covered; one person asks, another ratifies.", no_args_is_help=True)
 MOST = 500
@@ -20,8 +21,8 @@ def list_exceptions(
 ) -> None:
     """Exceptions that count or wait for a second person, the newest 500."""
     session: Session = ctx.obj
-    states = exceptions.STATES if everything else exceptions.STANDING
-    rows = exceptions.listing(session.connect_installed(), states=states, limit=MOST)
+    states = coverage_exceptions.STATES if everything else coverage_exceptions.STANDING
+    rows = coverage_exceptions.listing(session.connect_installed(), states=states, limit=MOST)
     columns = ["id", "level", "subject", "state", "until", "asked by", "request", "ratified by", "reason"]
     cells = [
         (
@@ -53,10 +54,10 @@ def add(
     """Ask for an exception. It counts once another person approves it with `oneroof approvals approve ID`."""
     session: Session = ctx.obj
     try:
-        end = None if until is None else moment.read(until)
+        end = None if until is None else timestamps.read(until)
     except ValueError as error:
         raise Usage(f"--until: {error}") from None
-    made = exceptions.add(session.connect_installed(), level, subject, reason=reason, until=end)
+    made = coverage_exceptions.add(session.connect_installed(), level, subject, reason=reason, until=end)
     session.emit(
         made,
         lambda out: out.print(
@@ -72,7 +73,7 @@ def revoke(
 ) -> None:
     """Take an exception back at once; one person is enough."""
     session: Session = ctx.obj
-    changed = exceptions.revoke(session.connect_installed(), exception_id)
+    changed = coverage_exceptions.revoke(session.connect_installed(), exception_id)
     session.emit(
         {"exception_id": exception_id, "changed": changed},
         lambda out: out.print(

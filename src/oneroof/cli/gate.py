@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import typer
 
-from oneroof import approvals, gates
 from oneroof.cli.approvals import ID, decide, requested
 from oneroof.cli.paper import table
 from oneroof.cli.session import Session
 from oneroof.errors import Refused
+from oneroof.people import gates, requests
 
 app = typer.Typer(help="Switches that are closed unless two different people opened them.", no_args_is_help=True)
 
@@ -32,7 +32,7 @@ def request(
     """Ask for a gate to be opened. Another person approves with `oneroof gate approve ID`."""
     session: Session = ctx.obj
     connection = session.connect_installed()
-    requested(session, approvals.find(connection, gates.request(connection, key, reason=reason)))
+    requested(session, requests.find(connection, gates.request(connection, key, reason=reason)))
 
 
 @app.command()
@@ -40,7 +40,7 @@ def approve(ctx: typer.Context, request_id: int = ID) -> None:
     """Approve a request to open a gate: it opens at once. The requester cannot, under any login."""
     session: Session = ctx.obj
     connection = session.connect_installed()
-    found = approvals.find(connection, request_id)
+    found = requests.find(connection, request_id)
     if found.request_kind != gates.KIND:
         raise Refused(
             f"request {request_id} is of kind {found.request_kind}", hint=f"oneroof approvals approve {request_id}"

@@ -7,11 +7,11 @@ from uuid import UUID
 
 import typer
 
-from oneroof import inbox
 from oneroof.cli.paper import table
 from oneroof.cli.session import Session
 from oneroof.errors import Usage
-from oneroof.inbox import Inbox
+from oneroof.signals import inbox
+from oneroof.signals.inbox import Inbox
 
 app = typer.Typer(
     help="The signals that an office or a person wants to see, and what it has seen.", no_args_is_help=True

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import typer
 
-from oneroof import owner_lines, owners
 from oneroof.cli.paper import table
 from oneroof.cli.session import ClosedPipe, Session
 from oneroof.errors import Usage
-from oneroof.owner_lines import FORMATS, RESPONSIBILITIES
-from oneroof.owners import Answering
+from oneroof.people import owners, owners_file
+from oneroof.people.owners import Answering
+from oneroof.people.owners_file import FORMATS, RESPONSIBILITIES
 
 app = typer.Typer(help="Who answers for what: people and offices, from a file.", no_args_is_help=True)
 FORMAT = typer.Option(None, "--format", help="csv or yaml; the file's suffix unless said.")
@@ -57,7 +57,7 @@ def export(
     if file == "-" and session.as_json:
         raise Usage("with --json stdout is one JSON document, not a file", hint="name a file, or leave --json out")
     lines = owners.recorded(session.connect_installed())
-    text = owner_lines.write(lines, form=chosen)
+    text = owners_file.write(lines, form=chosen)
     if file == "-":
         try:
             sys.stdout.buffer.write(text.encode())

@@ -6,11 +6,11 @@ from typing import Any
 
 import typer
 
-from oneroof import approvals, people
 from oneroof.cli.approvals import requested
 from oneroof.cli.paper import table
 from oneroof.cli.session import Session
 from oneroof.errors import Usage
+from oneroof.people import directory, requests
 
 app = typer.Typer(
     help="Who may ask and who may decide. After the first two approvers, under four eyes.", no_args_is_help=True
@@ -24,7 +24,7 @@ REASON = typer.Option(None, help="Why, for the person who decides.")
 def list_people(ctx: typer.Context) -> None:
     """Everybody, with logins and roles."""
     session: Session = ctx.obj
-    rows = people.listing(session.connect_installed())
+    rows = directory.listing(session.connect_installed())
     columns = ["person", "name", "logins", "roles", "missing"]
     cells = [(p.person_code, p.display_name, p.logins, p.roles, p.memberships_missing) for p in rows]
     session.emit(rows, lambda out: out.print(table(columns, cells) if rows else "nobody yet: oneroof person add"))
@@ -83,10 +83,10 @@ def remove(
 def _change(ctx: typer.Context, person: str, content: dict[str, Any], reason: str | None) -> None:
     session: Session = ctx.obj
     connection = session.connect_installed()
-    request_id = people.change(connection, person, content, reason=reason)
+    request_id = directory.change(connection, person, content, reason=reason)
     if request_id is None:
         return session.emit(
             {"person": person, "request_id": None, "state": "applied"},
             lambda out: out.print(f"{person}: {content['action']}, done"),
         )
-    return requested(session, approvals.find(connection, request_id))
+    return requested(session, requests.find(connection, request_id))

@@ -6,12 +6,12 @@ import dataclasses
 
 import typer
 
-from oneroof import policy as policies
 from oneroof.cli.paper import table
 from oneroof.cli.session import Session
 from oneroof.errors import Usage
-from oneroof.policy import Policy
-from oneroof.supervisor import worker_names
+from oneroof.runtime import policy as policies
+from oneroof.runtime.policy import Policy
+from oneroof.runtime.supervisor import worker_names
 
 app = typer.Typer(help="Pace and limits of each worker, for every process that runs it.", no_args_is_help=True)
 WORKER = typer.Argument(metavar="WORKER", help="A worker, with or without gov_.")

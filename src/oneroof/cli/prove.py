@@ -10,12 +10,13 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from oneroof import certificate, proof, witness
-from oneroof.certificate import GRAINS, TERMS, Certificate
 from oneroof.cli.paper import table
 from oneroof.cli.session import Session
 from oneroof.errors import Usage, printable
-from oneroof.witness import Checked
+from oneroof.proof import certificate, certificate_store, verification
+from oneroof.proof import prove as proving
+from oneroof.proof.certificate import GRAINS, TERMS, Certificate
+from oneroof.proof.verification import Checked
 
 SAYS = {
     "no_omission": "no omission: every row of a source is accounted",
@@ -38,7 +39,7 @@ def prove(
     ctx: typer.Context,
     deep: bool = typer.Option(False, "--deep", help="Also derive every fact and verdict again."),
     out: Path | None = typer.Option(None, help="Write the certificate into this new file."),
-    names: int = typer.Option(proof.NAMES, min=1, max=10_000, help="How many keys to name of what does not hold."),
+    names: int = typer.Option(proving.NAMES, min=1, max=10_000, help="How many keys to name of what does not hold."),
     jobs: int = typer.Option(JOBS, min=1, max=16, help="Connections that read the one snapshot together."),
 ) -> None:
     """Prove that no object was missed; exit 0 if the books balance, 1 if not. Also stores the certificate.
@@ -54,8 +55,8 @@ def prove(
     session.say("proving in one snapshot; vacuum and ALTER TABLE wait for it, and Ctrl-C ends it")
     with session.meter("proving") as meter:
         others = [session.connect() for _ in range(1, jobs)]
-        found = proof.prove(connection, deep=deep, names=names, progress=meter, others=others)
-    kept = witness.keep(connection, found, key=key)
+        found = proving.prove(connection, deep=deep, names=names, progress=meter, others=others)
+    kept = certificate_store.keep(connection, found, key=key)
     if out is not None:
         certificate.write(kept.certificate, out)
     session.emit(kept.certificate, lambda paper: show(paper, kept.certificate))
@@ -79,10 +80,10 @@ def verify(
     session: Session = ctx.obj
     own = None if public_key is not None else certificate.private_key(session.settings.signing_key)
     key = certificate.public_key(public_key) if public_key is not None else own.public_key() if own else None
-    found, signed = witness.check_file(file, key=key)
+    found, signed = verification.check_file(file, key=key)
     connection = session.connect_installed()
     with session.meter("checking") as meter:
-        checked = witness.check_here(connection, found, signed, progress=meter)
+        checked = verification.check_here(connection, found, signed, progress=meter)
     session.emit({**_plain(checked), "well": checked.is_well}, lambda paper: _tell(paper, found, checked))
     if not checked.is_well:
         raise typer.Exit(1)
@@ -91,7 +92,7 @@ def verify(
 def merge(ctx: typer.Context, files: list[Path] = FILES) -> None:
     """Add up certificates of many databases; exit 1 if one of them is not balanced. Needs no database."""
     session: Session = ctx.obj
-    checked = [witness.check_file(file, key=None) for file in files]
+    checked = [verification.check_file(file, key=None) for file in files]
     merged = certificate.merge([found for found, _ in checked])
     for file, (_, signed) in zip(files, checked, strict=True):
         if not signed.is_signed:

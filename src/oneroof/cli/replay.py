@@ -7,13 +7,13 @@ import platform
 
 import typer
 
-from oneroof import lease
-from oneroof import source as sources
-from oneroof.admission import GATE
 from oneroof.cli.session import Session
-from oneroof.gates import require_open
-from oneroof.replay import START, Replay, Replayed, moment
-from oneroof.supervisor import worker_names
+from oneroof.fence import lease
+from oneroof.people.gates import require_open
+from oneroof.runtime.admission import GATE
+from oneroof.runtime.replay import START, Replay, Replayed, moment
+from oneroof.runtime.supervisor import worker_names
+from oneroof.sources import registration
 
 
 def register(app: typer.Typer) -> None:
@@ -36,7 +36,7 @@ def replay(
     session: Session = ctx.obj
     connection = session.connect_installed()
     (name,) = worker_names([worker])
-    found = sources.find(connection, source)
+    found = registration.find(connection, source)
     require_open(connection, GATE)
     instance = f"{platform.node() or 'oneroof'}-replay"
     held = lease.claim(connection, lease.executor_name(name, source), instance=instance)

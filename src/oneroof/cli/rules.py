@@ -9,14 +9,15 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from oneroof import approvals, cases, matches, rules
 from oneroof.cli.approvals import requested
 from oneroof.cli.paper import table
 from oneroof.cli.session import Session
-from oneroof.connection import Connection
+from oneroof.database.connection import Connection
 from oneroof.errors import OneroofError, Usage
-from oneroof.matches import Check, Oddity
-from oneroof.rules import Rule, Which
+from oneroof.judgement import ruleset, ruleset_cases, ruleset_check
+from oneroof.judgement.ruleset import Rule, Which
+from oneroof.judgement.ruleset_check import Check, Oddity
+from oneroof.people import requests
 
 app = typer.Typer(
     help="What makes a verdict. The working copy is edited with import; it judges nothing until another person "
@@ -34,7 +35,7 @@ def list_rules(ctx: typer.Context, active: bool = ACTIVE) -> None:
     matches decides the verdict, and every finding rule that matches adds its finding.
     """
     session: Session = ctx.obj
-    found = rules.listing(session.connect_installed(), _which(active))
+    found = ruleset.listing(session.connect_installed(), _which(active))
     columns = ["kind", "priority", "rule", "gives", "scope", "predicate", "enabled"]
     cells = [
         (
@@ -64,8 +65,8 @@ def import_rules(
     """
     session: Session = ctx.obj
     connection = session.connect_installed()
-    changed = rules.import_file(connection, file)
-    count = len(rules.listing(connection))
+    changed = ruleset.import_file(connection, file)
+    count = len(ruleset.listing(connection))
     session.emit(
         {"file": str(file), "rules": count, "changed": changed, "warnings": _warn(session, connection)},
         lambda out: out.print(
@@ -79,13 +80,13 @@ def export(ctx: typer.Context, file: Path = typer.Argument(help="A file that doe
     """Write the working copy to FILE, for review and for import; predicates are in the server's own form."""
     session: Session = ctx.obj
     connection = session.connect_installed()
-    text = rules.export(connection)
+    text = ruleset.export(connection)
     try:
         with file.open("x", encoding="utf-8", newline="\n") as stream:
             stream.write(text)
     except (OSError, ValueError) as error:
         raise Usage(f"cannot write {file}: {getattr(error, 'strerror', None) or error}") from None
-    count = len(rules.listing(connection))
+    count = len(ruleset.listing(connection))
     session.emit({"file": str(file), "rules": count}, lambda out: out.print(f"{count} rules are in {file}"))
 
 
@@ -93,7 +94,7 @@ def export(ctx: typer.Context, file: Path = typer.Argument(help="A file that doe
 def diff(ctx: typer.Context) -> None:
     """What an activation would change: rules, field by field, and the host's detectors and axes."""
     session: Session = ctx.obj
-    found = rules.difference(session.connect_installed())
+    found = ruleset.difference(session.connect_installed())
     cells = [(c.rule_code, c.change, c.field, _brief(c.active), _brief(c.working)) for c in found.changes]
     for registry, part, added, removed in (
         ("measurement_registry", "detectors", found.detectors_added, found.detectors_removed),
@@ -119,7 +120,7 @@ def check(ctx: typer.Context, active: bool = ACTIVE) -> None:
     that is asked), shadowed (rules before it decide all that it matches). The exit code is 0 all the same.
     """
     session: Session = ctx.obj
-    found = matches.check(session.connect_installed(), _which(active))
+    found = ruleset_check.check(session.connect_installed(), _which(active))
     session.emit(found, lambda out: _show(out, found))
 
 
@@ -132,7 +133,7 @@ def activate(ctx: typer.Context, reason: str = typer.Option(..., help="Why, for 
     """
     session: Session = ctx.obj
     connection = session.connect_installed()
-    found = approvals.find(connection, rules.request_activation(connection, reason=reason))
+    found = requests.find(connection, ruleset.request_activation(connection, reason=reason))
     requested(session, found, warnings=_warn(session, connection))
 
 
@@ -150,7 +151,7 @@ def ask_cases(
     rule, input_state, findings. Facts that it leaves out are those of an ordinary covered object.
     """
     session: Session = ctx.obj
-    outcome = cases.run(session.connect_installed(), file, which=_which(active))
+    outcome = ruleset_cases.run(session.connect_installed(), file, which=_which(active))
     cells = [(d.case, d.what, _brief(d.expected), _brief(d.found)) for d in outcome.differences]
     session.emit(
         outcome,
@@ -167,7 +168,7 @@ def ask_cases(
 def _warn(session: Session, connection: Connection) -> list[Oddity]:
     """Say which rules of the working copy may be mistakes; what was done is done, whatever comes of this."""
     try:
-        found = matches.check(connection).warnings
+        found = ruleset_check.check(connection).warnings
     except OneroofError as error:
         session.say(f"warning: {error}; oneroof rules check tries again")
         return []
@@ -187,7 +188,7 @@ def _show(out: Console, found: Check) -> None:
     cells = [(r.rule_kind, r.priority, r.rule_code, r.in_scope, r.matches, r.decides, r.word) for r in found.rules]
     out.print(table(columns, cells))
     of = f"{found.fact_sets} fact sets and {found.objects} single objects"
-    sample = f" (a sample: there are more than {matches.MOST} of them)" if found.is_sample else ""
+    sample = f" (a sample: there are more than {ruleset_check.MOST} of them)" if found.is_sample else ""
     out.print(f"asked about {of}{sample}; {len(found.warnings)} of {len(found.rules)} rules have a warning")
 
 

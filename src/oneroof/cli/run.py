@@ -8,12 +8,12 @@ import time
 
 import typer
 
-from oneroof import status
 from oneroof.cli.session import Session, stop_on_signal
-from oneroof.connection import inspect
+from oneroof.database.connection import inspect
 from oneroof.errors import Unavailable, Usage
-from oneroof.progress import Report
-from oneroof.supervisor import Mode, Supervisor, worker_names
+from oneroof.reads import status
+from oneroof.runtime.progress import Report
+from oneroof.runtime.supervisor import Mode, Supervisor, worker_names
 from oneroof.workers import backfill_sweep
 
 

@@ -9,13 +9,16 @@ from pathlib import Path
 
 import typer
 
-from oneroof import __version__, channels, migrate, people, script, substrate
+from oneroof import __version__
 from oneroof.cli.paper import table
 from oneroof.cli.session import Session
-from oneroof.connection import Connection
+from oneroof.database.connection import Connection
+from oneroof.database.host_schema import of_process
+from oneroof.database.statements import one
 from oneroof.errors import Refused, Unavailable, Usage
-from oneroof.host_schema import of_process
-from oneroof.statements import one
+from oneroof.host import channel_export, expected_tables
+from oneroof.install import migrate, script
+from oneroof.people import directory
 
 PRINT = typer.Option(False, "--print", help="Print the SQL and do nothing; needs no connection.")
 YES = typer.Option(False, "--yes", help="Do not ask.")
@@ -53,9 +56,9 @@ def install(
     with _showing_what_is_lacking(session):
         changed = migrate.install(connection, settings=session.settings)
     for login in approver:
-        if login not in {known for person in people.listing(connection) for known in person.logins}:
+        if login not in {known for person in directory.listing(connection) for known in person.logins}:
             content = {"action": "add", "login": login, "roles": ["operator", "approver"]}
-            people.change(connection, login, content, reason=None)
+            directory.change(connection, login, content, reason=None)
     if session.settings.host_schema != of_process():
         session.say(f"every other command needs the setting too: ONEROOF_HOST_SCHEMA={session.settings.host_schema}")
     return _report(session, connection, changed=changed)
@@ -95,12 +98,12 @@ def uninstall(
         return session.emit({"changed": False}, lambda out: out.print("oneroof is not installed here; nothing to do"))
     if state.host_schema != session.settings.host_schema:
         raise migrate.elsewhere(state, session.settings.host_schema)
-    left = channels.remaining(connection)
+    left = channel_export.remaining(connection)
     for channel, count in left.items():
         session.say(f"{count:,} rows of ours stay in {channel}")
     if not yes:
         export = _ask(session, export)
-    exported = None if export is None else channels.export(connection, export)
+    exported = None if export is None else channel_export.export(connection, export)
     changed = migrate.uninstall(connection, settings=session.settings)
     document = {"changed": changed, "remaining": left, "exported": exported, "file": export and str(export)}
     return session.emit(document, lambda out: out.print(f"uninstalled{_to(exported, export)}"))
@@ -111,7 +114,7 @@ def _showing_what_is_lacking(session: Session) -> Iterator[None]:
     """A line for each thing that the host does not have; a document has them in its error."""
     try:
         yield
-    except substrate.Lacking as error:
+    except expected_tables.Lacking as error:
         if not session.as_json:
             rows = [(lack.table, lack.column, lack.needed, lack.found) for lack in error.lacks]
             session.error.print(table(["table", "column", "what is needed", "what is there"], rows))
@@ -141,7 +144,7 @@ def _to(exported: int | None, path: Path | None) -> str:
 
 
 def _report(session: Session, connection: Connection, *, changed: bool) -> None:
-    bootstrapping = sum("approver" in person.roles for person in people.listing(connection)) < 2
+    bootstrapping = sum("approver" in person.roles for person in directory.listing(connection)) < 2
     if bootstrapping:
         session.say(
             "no gate can be opened until two approvers are registered: "

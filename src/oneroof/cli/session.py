@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from oneroof.cli.progress import Meter
     from oneroof.config import Settings
-    from oneroof.connection import Connection
+    from oneroof.database.connection import Connection
     from oneroof.embedded.server import EmbeddedServer
 
 # What JSON leaves as it is and a terminal would obey.
@@ -81,7 +81,7 @@ class Session:
 
     def connect(self, dsn: str | None = None) -> Connection:
         """A connection that lives as long as the command."""
-        from oneroof.connection import leave
+        from oneroof.database.connection import leave
 
         connection = self.dial(dsn)
         self._stack.callback(leave, connection)
@@ -89,7 +89,7 @@ class Session:
 
     def dial(self, dsn: str | None = None) -> Connection:
         """A connection that belongs to the caller, for what has a thread of its own."""
-        from oneroof.connection import connect
+        from oneroof.database.connection import connect
 
         return connect(dsn or self.dsn(), settings=self.settings)
 
@@ -101,8 +101,8 @@ class Session:
 
     def connect_installed(self) -> Connection:
         """The same, where oneroof is installed and current; otherwise the command that helps."""
-        from oneroof import migrate
-        from oneroof.connection import inspect
+        from oneroof.database.connection import inspect
+        from oneroof.install import migrate
 
         connection = self.connect()
         inspect(connection)

@@ -6,13 +6,12 @@ from dataclasses import asdict
 
 import typer
 
-from oneroof import catalog, kinds, own, removal
-from oneroof import source as sources
 from oneroof.cli.paper import table
 from oneroof.cli.session import Session
 from oneroof.errors import Usage
-from oneroof.kinds import Kind
-from oneroof.source import Source
+from oneroof.sources import change_kinds, class_catalog, own_objects, registration, removal, source
+from oneroof.sources.change_kinds import Kind
+from oneroof.sources.source import Source
 
 app = typer.Typer(help="The tables that are tailed. Adding one is adding a row, never code.", no_args_is_help=True)
 mapping = typer.Typer(help="Which change of a source is of which kind, and what it dirties.", no_args_is_help=True)
@@ -26,8 +25,8 @@ def list_sources(ctx: typer.Context) -> None:
     """Every source, with the columns that play a part."""
     session: Session = ctx.obj
     connection = session.connect_installed()
-    rows = sources.listing(connection)
-    for lost in sources.lost(connection):
+    rows = registration.listing(connection)
+    for lost in registration.lost(connection):
         session.say(f"the table of source {lost} is not there any more: oneroof source remove {lost}")
     _show(session, rows, rows)
 
@@ -43,7 +42,7 @@ def add(
     ref: str | None = typer.Option(None, help="The column that names the object; the key unless said."),
     group_by: str = typer.Option("", help="Columns that a change of an object dirties together, with commas."),
     facts: str = typer.Option("", help="Columns that rules may look at, with commas."),
-    kind: str = typer.Option(sources.INVENTORY, help="inventory, changelog or register."),
+    kind: str = typer.Option(source.INVENTORY, help="inventory, changelog or register."),
     of_class: str | None = typer.Option(
         None, "--class", help="The column that names the class; the source unless said."
     ),
@@ -70,12 +69,12 @@ def add(
         if from_catalog:
             _add_registries(session)
         else:
-            ours = own.register(session.connect_installed())
+            ours = own_objects.register(session.connect_installed())
             _show(session, ours, ours)
         return
     if table_name is None or key is None:
         raise Usage("a TABLE and its --key are needed, or --catalog, or --own")
-    added = sources.add(
+    added = registration.add(
         session.connect_installed(),
         table_name,
         key=_names(key),
@@ -96,7 +95,7 @@ def add(
 
 
 def _add_registries(session: Session) -> None:
-    found = catalog.register(session.connect_installed())
+    found = class_catalog.register(session.connect_installed())
     cells = [(each.registry, each.added, each.reason, len(each.classes)) for each in found]
     session.emit(found, lambda out: out.print(table(["registry", "added", "left out, since", "classes"], cells)))
     if any(each.added for each in found):
@@ -108,9 +107,9 @@ def check(ctx: typer.Context, name: str | None = typer.Argument(None, help="Only
     """See whether every source still is what it was when it was added; exit 1 if not."""
     session: Session = ctx.obj
     connection = session.connect_installed()
-    gone = [lost for lost in sources.lost(connection) if name in (None, lost)]
-    chosen = sources.listing(connection) if name is None else [] if gone else [sources.find(connection, name)]
-    found = {source.source_name: sources.check(connection, source) for source in chosen}
+    gone = [lost for lost in registration.lost(connection) if name in (None, lost)]
+    chosen = registration.listing(connection) if name is None else [] if gone else [registration.find(connection, name)]
+    found = {source.source_name: registration.check(connection, source) for source in chosen}
     found |= {lost: [f"its table is not there any more; oneroof source remove {lost}"] for lost in gone}
     cells = [(name, "; ".join(problems) or "well") for name, problems in found.items()]
     session.emit(found, lambda out: out.print(table(["source", "found"], cells)))
@@ -124,7 +123,7 @@ def trust(
 ) -> None:
     """Ask that the rows of a source count. Until another person approves it, its objects are undecided: untrusted."""
     session: Session = ctx.obj
-    request = sources.request_trust(session.connect_installed(), name, reason=reason)
+    request = registration.request_trust(session.connect_installed(), name, reason=reason)
     session.emit(
         {"request_id": request, "source": name},
         lambda out: out.print(f"request {request}: another person decides with `oneroof approvals approve {request}`"),
@@ -145,17 +144,17 @@ def remove(
     session: Session = ctx.obj
     connection = session.connect_installed()
     was_removed = retire and removal.is_left(connection, name)
-    known = None if was_removed or name in sources.lost(connection) else sources.find(connection, name)
-    objects = removal.count(connection, name) if known is None or known.source_kind == sources.INVENTORY else 0
+    known = None if was_removed or name in registration.lost(connection) else registration.find(connection, name)
+    objects = removal.count(connection, name) if known is None or known.source_kind == source.INVENTORY else 0
     document = {**({"source_name": name} if known is None else asdict(known)), "objects": objects, "dry_run": dry_run}
     if dry_run:
         said = f"{name} has {objects:,} objects, which would be {'retired' if retire else 'kept as they are'}"
         session.emit({**document, "retired": 0}, lambda out: out.print(said))
         return
     if was_removed:
-        sources.let_go(connection, name)
+        registration.let_go(connection, name)
     else:
-        sources.remove(connection, name, retire=retire)
+        registration.remove(connection, name, retire=retire)
     retired = 0
     with session.meter("retiring") as meter:
         while retire and (buried := removal.bury(connection, name)) is not None:
@@ -171,7 +170,7 @@ def remove(
 def list_kinds(ctx: typer.Context, name: str | None = typer.Argument(None, help="Only this source.")) -> None:
     """Every mapping, in the order in which it is asked; * is any inventory that has none of its own."""
     session: Session = ctx.obj
-    found = kinds.listing(session.connect_installed(), name)
+    found = change_kinds.listing(session.connect_installed(), name)
     _show_kinds(session, found, found)
 
 
@@ -180,7 +179,7 @@ def add_kind(
     ctx: typer.Context,
     code: str = typer.Argument(help="A name for the mapping; the same again replaces it."),
     name: str = typer.Option(..., "--source", help="The source whose changes it is about."),
-    kind: str = typer.Option(..., help=f"One of {', '.join(kinds.KINDS)}."),
+    kind: str = typer.Option(..., help=f"One of {', '.join(change_kinds.KINDS)}."),
     priority: int = typer.Option(..., help="Lower is asked first; the first that fits counts."),
     when: str | None = typer.Option(None, help="A jsonpath over the row, its values as texts; every row unless said."),
     dirties: str = typer.Option("class", help="object, class, collection (named by the row's ref) or all."),
@@ -195,7 +194,7 @@ def add_kind(
     pairs = {name: column for name, _, column in (each.partition("=") for each in dimension)}
     if not all(pairs.values()):
         raise Usage("a --dimension is NAME=COLUMN")
-    added = kinds.add(
+    added = change_kinds.add(
         session.connect_installed(),
         code,
         source=name,
@@ -214,7 +213,7 @@ def add_kind(
 def remove_kind(ctx: typer.Context, code: str = typer.Argument(help="As `source map list` names it.")) -> None:
     """Forget a mapping. Changes that no other fits are then seen and not handed off."""
     session: Session = ctx.obj
-    kinds.remove(session.connect_installed(), code)
+    change_kinds.remove(session.connect_installed(), code)
     session.emit({"removed": code}, lambda out: out.print(f"{code} is no longer a mapping"))
 
 

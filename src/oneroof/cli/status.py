@@ -6,12 +6,12 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from oneroof import status as reads
-from oneroof.certificate import TERMS
 from oneroof.cli.paper import table
 from oneroof.cli.session import Session
 from oneroof.errors import printable
-from oneroof.status import Status, WorkerStatus
+from oneroof.proof.certificate import TERMS
+from oneroof.reads import status as reads
+from oneroof.reads.status import Status, WorkerStatus
 
 STYLE = {"working": "green", "quiet": "green", "paused": "yellow", "blind": "bold yellow", "dead": "bold red"}
 

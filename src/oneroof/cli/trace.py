@@ -12,7 +12,7 @@ from rich.text import Text
 from oneroof.cli.paper import table
 from oneroof.cli.session import Session
 from oneroof.errors import printable
-from oneroof.trace import Candidate, Story, trace
+from oneroof.reads.trace import Candidate, Story, trace
 
 HELPS = "`oneroof run periodic_full_audit --until-idle` finds out what became of it, and `oneroof prove` tells the rest"
 

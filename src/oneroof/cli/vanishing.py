@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import typer
 
-from oneroof import approvals, vanishing
 from oneroof.cli.approvals import requested
 from oneroof.cli.paper import table
 from oneroof.cli.session import Session
+from oneroof.people import requests, vanishing
 
 app = typer.Typer(
     help="Groups of which too much vanished at once; one person asks, another lets go.", no_args_is_help=True
@@ -36,4 +36,4 @@ def request(
     """Ask to let the vanished objects of a group go. Another person approves with `oneroof approvals approve ID`."""
     session: Session = ctx.obj
     connection = session.connect_installed()
-    requested(session, approvals.find(connection, vanishing.request(connection, group, reason=reason)))
+    requested(session, requests.find(connection, vanishing.request(connection, group, reason=reason)))

@@ -6,13 +6,13 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from oneroof import findings
-from oneroof import watch as watching
 from oneroof.cli.paper import table
 from oneroof.cli.session import Session, stop_on_signal
-from oneroof.connection import Connection
+from oneroof.database.connection import Connection
 from oneroof.errors import Unavailable, Wrong, printable
-from oneroof.watch import Seen
+from oneroof.findings import store
+from oneroof.runtime import watch as watching
+from oneroof.runtime.watch import Seen
 
 
 def register(app: typer.Typer) -> None:
@@ -34,7 +34,7 @@ def watch(
     connection = session.connect_installed()
     seen = watching.watch(connection) if once else _keep_watching(session, connection)
     # What is wrong with the objects is for their owners; this is about the workers.
-    open_now = findings.listing(connection, bucket="silent_fail") if once else []
+    open_now = store.listing(connection, bucket="silent_fail") if once else []
     session.emit(
         {"raised": seen.raised, "cleared": seen.cleared, "open": seen.open, "findings": open_now},
         lambda out: _tell(out, seen, open_now),
@@ -63,7 +63,7 @@ def _keep_watching(session: Session, connection: Connection) -> Seen:
     return total
 
 
-def _tell(out: Console, seen: Seen, open_now: list[findings.Finding]) -> None:
+def _tell(out: Console, seen: Seen, open_now: list[store.Finding]) -> None:
     for word, keys in (("raised", seen.raised), ("cleared", seen.cleared)):
         for key in keys:
             out.print(Text(printable(f"{word} {key}")))

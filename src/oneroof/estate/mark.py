@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from oneroof.connection import Connection
-from oneroof.statements import one
+from oneroof.database.connection import Connection
+from oneroof.database.statements import one
 
 
 def built(connection: Connection) -> tuple[int, int] | None:

@@ -6,10 +6,10 @@ owners for some responsibilities only (doc 31 §6: conflicts; the rest is what a
 
 from __future__ import annotations
 
-from oneroof.connection import Connection
+from oneroof.database.connection import Connection
+from oneroof.database.transaction import transaction
 from oneroof.estate.statement import statement
-from oneroof.owner_lines import OwnerLine, write
-from oneroof.transaction import transaction
+from oneroof.people.owners_file import OwnerLine, write
 
 
 def owners_file(connection: Connection) -> str:

@@ -15,20 +15,26 @@ from typing import Any, TypeVar
 from psycopg import errors as pg
 from psycopg import sql
 
-from oneroof import batch, cursor, events, facts, keyset, pages, ranges, retries, strip, table_files, tail
-from oneroof.batch import Statements
-from oneroof.connection import Connection
-from oneroof.cursor import Cursor
+from oneroof.backfill import keyset, pages, ranges
+from oneroof.backfill.keyset import Portion
+from oneroof.candidates import apply_batch
+from oneroof.candidates.apply_batch import Statements
+from oneroof.database.connection import Connection
 from oneroof.errors import OneroofError
-from oneroof.fenced_batch import Batch, run_fenced
-from oneroof.keyset import Portion
-from oneroof.lease import Lease
-from oneroof.retries import Retries
-from oneroof.retry import describe
-from oneroof.source import Source
-from oneroof.step import MOVED, NOTHING, Run, Step, isolating
-from oneroof.tail import Bounds, Range
-from oneroof.width import Width
+from oneroof.failures.batch_size import Width
+from oneroof.failures.error_kinds import describe
+from oneroof.fence import cursor
+from oneroof.fence.cursor import Cursor
+from oneroof.fence.fenced_batch import Batch, run_fenced
+from oneroof.fence.lease import Lease
+from oneroof.fence.step import MOVED, NOTHING, Run, Step, isolating
+from oneroof.intake import retry_failed
+from oneroof.intake.retry_failed import Retries
+from oneroof.judgement import fact_sets, judgements
+from oneroof.signals import emission
+from oneroof.sources.source import Source
+from oneroof.tail import page_ranges, row_queries, table_files
+from oneroof.tail.row_queries import Bounds, Range
 
 NAME = "gov_backfill_sweep"
 COMPLETED = "governance.backfill.sweep_completed"
@@ -59,7 +65,7 @@ class BackfillSweep:
     _draft: Run = field(default_factory=Run, init=False)
     _statements: Statements = field(default_factory=Statements, init=False)
     _width: Width = field(init=False)
-    _pages: Width = field(default_factory=strip.width, init=False)
+    _pages: Width = field(default_factory=page_ranges.width, init=False)
     _known_keys: int = field(default=0, init=False)
     _judged: int = field(default=0, init=False)
     _has_due: bool = field(default=False, init=False)
@@ -110,7 +116,7 @@ class BackfillSweep:
             except OneroofError as error:
                 if not isinstance(error.__cause__, pg.UniqueViolation):
                     raise
-                key = batch.known_key(error.__cause__)
+                key = apply_batch.known_key(error.__cause__)
                 if key is None or key in met:
                     break
                 met.append(key)
@@ -183,7 +189,7 @@ class BackfillSweep:
         if self.name == self.source.source_name:
             number = int(here.metadata.get("source_snapshot_ref") or 0)
             who = {"worker": NAME, "source": self.name}
-            events.emit(self.connection, [events.completed(COMPLETED, **who, number=number, seen=here.events_seen)])
+            emission.emit(self.connection, [emission.completed(COMPLETED, **who, number=number, seen=here.events_seen)])
 
     def _open(self, here: Cursor) -> Step:
         ground = table_files.read_ground(self.connection, self.source)
@@ -191,57 +197,57 @@ class BackfillSweep:
         metadata = {"leaves": ground.leaves, "source_snapshot_ref": self._snapshot(here.horizon, ground.blocks)}
         cursor.open_window(self.connection, here, phase=phase, metadata=metadata)
         if phase == "seeding":
-            facts.sample(self.connection, self.source, blocks=ground.blocks)
+            fact_sets.sample(self.connection, self.source, blocks=ground.blocks)
         return MOVED
 
     def _judge(self) -> bool:
         """Judge some of the facts that are known already; whether there were any."""
         self._judged += 1
-        return self._judged <= facts.ROUNDS and facts.judge(self.connection, self.source) > 0
+        return self._judged <= judgements.ROUNDS and judgements.judge(self.connection, self.source) > 0
 
     def _snapshot(self, horizon: int, blocks: int) -> int:
         """What the sweep is about to read (doc 31 §5): its candidates say that they are of this. The fingerprints of
         groups are the audit's, which reads the same rows.
         """
-        asking = tail.newest(self.source)
+        asking = row_queries.newest(self.source)
         row = self.connection.execute(asking).fetchone() if asking else None
         metrics = {"horizon": str(horizon), "pages": blocks, "newest": row[0] if row else None}
         return cursor.take_snapshot(self.connection, self.source.source_name, "governance.backfill", metrics)
 
-    def _rows(self, covered: Range | strip.Piece, *, bare: bool = False) -> sql.Composed:
+    def _rows(self, covered: Range | page_ranges.Piece, *, bare: bool = False) -> sql.Composed:
         if isinstance(covered, Range):
-            where = [tail.in_stretch(self.source, covered, self._bounds)]
+            where = [row_queries.in_stretch(self.source, covered, self._bounds)]
         else:
-            where = [tail.TIDS, tail.in_window(self._bounds)]
+            where = [row_queries.TIDS, row_queries.in_window(self._bounds)]
         if self._bounds.horizon is not None and not bare:
             # Read again in the same cluster: what is there as it was written goes no further.
-            where.append(tail.news(self.source))
-        return tail.rows(self.source, where=sql.SQL(" AND ").join(where), limit=False, bare=bare)
+            where.append(row_queries.news(self.source))
+        return row_queries.rows(self.source, where=sql.SQL(" AND ").join(where), limit=False, bare=bare)
 
     def _seeder(self, met: list[str]) -> Put:
-        def put(covered: Range | strip.Piece, given: dict[str, Any]) -> int:
+        def put(covered: Range | page_ranges.Piece, given: dict[str, Any]) -> int:
             given = {**given, **self._bounds.parameters(), "met": met}
             if not met:
-                return self._put("seed", covered, given, batch.seeding)
-            fresh = self._put("seed", covered, given, batch.seeding, some=batch.unmet)
-            return fresh + self._upsert(covered, given, some=batch.met)
+                return self._put("seed", covered, given, apply_batch.seeding)
+            fresh = self._put("seed", covered, given, apply_batch.seeding, some=apply_batch.unmet)
+            return fresh + self._upsert(covered, given, some=apply_batch.met)
 
         return put
 
-    def _reseed(self, covered: Range | strip.Piece, given: dict[str, Any]) -> int:
+    def _reseed(self, covered: Range | page_ranges.Piece, given: dict[str, Any]) -> int:
         return self._upsert(covered, {**given, **self._bounds.parameters()})
 
-    def _upsert(self, covered: Range | strip.Piece, given: dict[str, Any], *, some: Some | None = None) -> int:
-        written = self._put("reseed", covered, given, batch.reseeding, some=some)
+    def _upsert(self, covered: Range | page_ranges.Piece, given: dict[str, Any], *, some: Some | None = None) -> int:
+        written = self._put("reseed", covered, given, apply_batch.reseeding, some=some)
         if self.source.births:
-            written += self._put("take", covered, given, batch.taking, some=some)
-        self._put("duplicates", covered, given, batch.noting_duplicates, some=some)
+            written += self._put("take", covered, given, apply_batch.taking, some=some)
+        self._put("duplicates", covered, given, apply_batch.noting_duplicates, some=some)
         return written
 
     def _put(
         self,
         name: str,
-        covered: Range | strip.Piece,
+        covered: Range | page_ranges.Piece,
         given: dict[str, Any],
         compose: Callable[[sql.Composed], sql.Composed],
         *,
@@ -254,23 +260,25 @@ class BackfillSweep:
             return compose(rows if some is None else some(rows))
 
         statement = self._statements.get(name, some, *self._shape(covered), compose=composing)
-        return batch.put(self.connection, self.source, statement, given)
+        return apply_batch.put(self.connection, self.source, statement, given)
 
-    def _shape(self, covered: Range | strip.Piece) -> tuple[Hashable, Hashable]:
+    def _shape(self, covered: Range | page_ranges.Piece) -> tuple[Hashable, Hashable]:
         return covered.shape, self._bounds.shape
 
     def _stager(self, error: OneroofError) -> Put:
-        def put(covered: Range | strip.Piece, given: dict[str, Any]) -> int:
+        def put(covered: Range | page_ranges.Piece, given: dict[str, Any]) -> int:
             who = {
                 **self._bounds.parameters(),
                 "worker": NAME,
                 "source": self.name,
                 "cursor": None,
-                "keep": batch.FORGET,
+                "keep": apply_batch.FORGET,
                 **describe(error),
             }
-            statement = batch.staging(self._rows(covered, bare=True)).as_bytes(None)
-            done = retries.stage(self.connection, self.source, batch.ask(self.source, statement, {**given, **who}))
+            statement = apply_batch.staging(self._rows(covered, bare=True)).as_bytes(None)
+            done = retry_failed.stage(
+                self.connection, self.source, apply_batch.ask(self.source, statement, {**given, **who})
+            )
             self._draft = replace(self.run, dlq=self.run.dlq + done.written)
             return done.written
 

@@ -10,15 +10,18 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field, replace
 
-from oneroof import events, facts, retry
-from oneroof.connection import Connection
-from oneroof.cursor import Cursor
+from oneroof.database.connection import Connection
 from oneroof.errors import OneroofError
-from oneroof.fenced_batch import Batch, run_fenced
-from oneroof.lease import Lease
-from oneroof.source import Source
-from oneroof.step import MOVED, NOTHING, Run, Step
-from oneroof.width import Width
+from oneroof.failures import error_kinds
+from oneroof.failures.batch_size import Width
+from oneroof.fence.cursor import Cursor
+from oneroof.fence.fenced_batch import Batch, run_fenced
+from oneroof.fence.lease import Lease
+from oneroof.fence.step import MOVED, NOTHING, Run, Step
+from oneroof.findings import counting
+from oneroof.judgement import judgements
+from oneroof.signals import emission
+from oneroof.sources.source import Source
 
 NAME = "gov_candidate_scan"
 COMPLETED = ("governance.candidate.scan_completed", "governance.coverage.scan_completed")
@@ -64,7 +67,7 @@ class CandidateScan:
     _uncounted: int = field(default=0, init=False)
     _counting: float = field(default=0.0, init=False)
     _is_counting: bool = field(default=False, init=False)
-    _width: Width = field(default_factory=lambda: Width(most=facts.COUNTED), init=False)
+    _width: Width = field(default_factory=lambda: Width(most=counting.COUNTED), init=False)
     _put_off: float | None = field(default=None, init=False)
     _throttled: float = field(default=0.0, init=False)
     _left: int = field(default=0, init=False)
@@ -89,7 +92,7 @@ class CandidateScan:
             step, self.run = run_fenced(self.connection, self.lease, anew, worker=NAME, source=self.name, doing=doing)
         except OneroofError as error:
             self._horizon, self._counted, self._uncounted = None, before[1], 0
-            is_slow = self._is_counting and retry.kind_of(error) == retry.SLOW
+            is_slow = self._is_counting and error_kinds.kind_of(error) == error_kinds.SLOW
             if not (is_slow and self._width.narrow()):
                 raise
             # Of fewer objects at a time.
@@ -98,18 +101,18 @@ class CandidateScan:
 
     def _batch(self, batch: Batch) -> tuple[Step, Run]:
         here, moved = batch.cursor, 0
-        if not self.refresh.is_due(self.sweep_interval) and not facts.is_moving_on(self.connection, self.source):
+        if not self.refresh.is_due(self.sweep_interval) and not judgements.is_moving_on(self.connection, self.source):
             return self._findings(here), self.run
         if time.monotonic() >= self._throttled:
-            taken, self._left = facts.absorb(self.connection, most=MARKS)
+            taken, self._left = judgements.absorb(self.connection, most=MARKS)
             self._throttled = time.monotonic() + THROTTLE if self._left else 0.0
             if taken:
                 self.refresh.at = float("-inf")
                 return MOVED, self.run
         if self.refresh.is_due(self.sweep_interval):
-            moved = facts.refresh(self.connection)
+            moved = judgements.refresh(self.connection)
             self.refresh.at = time.monotonic()
-        judged = facts.judge(self.connection, self.source)
+        judged = judgements.judge(self.connection, self.source)
         done = self._first_of("apply", "spread", "expire")
         if not (moved or judged or done):
             return (Step(0, 0, idle=False, rest=REST) if self._left else self._findings(here)), self.run
@@ -118,7 +121,9 @@ class CandidateScan:
         return Step(seen=done, written=done, idle=False), run
 
     def _first_of(self, *steps: str) -> int:
-        return next((n for what in steps if (n := facts.call(self.connection, what, self.source, most=self.batch))), 0)
+        return next(
+            (n for what in steps if (n := judgements.call(self.connection, what, self.source, most=self.batch))), 0
+        )
 
     def _findings(self, here: Cursor) -> Step:
         """When the verdicts are still: count what they found, and tell it. While they are about to change this is put
@@ -126,25 +131,25 @@ class CandidateScan:
         """
         if self._uncounted or ((self.at_once or self._is_counting_due()) and self._has_moved()):
             self._put_off = self._put_off or time.monotonic()
-            if time.monotonic() - self._put_off < PATIENCE and facts.is_moving(self.connection, self.source):
+            if time.monotonic() - self._put_off < PATIENCE and judgements.is_moving(self.connection, self.source):
                 return Step(seen=0, written=0, idle=False, rest=REST)
             if self._count():
                 return MOVED
             number, seen = int(here.metadata.get("batches") or 0), here.events_seen
             if number:
                 who = {"worker": NAME, "source": self.name}
-                done = [events.completed(each, **who, number=number, judged=seen) for each in COMPLETED]
-                events.emit(self.connection, done)
-        told = facts.call(self.connection, "tell", self.source, most=FINDINGS)
+                done = [emission.completed(each, **who, number=number, judged=seen) for each in COMPLETED]
+                emission.emit(self.connection, done)
+        told = judgements.call(self.connection, "tell", self.source, most=FINDINGS)
         return MOVED if told else NOTHING
 
     def _count(self) -> int:
         """Count some classes; how many are left. What moves meanwhile is counted the next time."""
         began = time.monotonic()
         if not self._uncounted:
-            self._horizon, self._counting = facts.horizon(self.connection), 0.0
+            self._horizon, self._counting = counting.horizon(self.connection), 0.0
         self._is_counting = True
-        self._uncounted = facts.count(self.connection, self.source, most=self._width.now)
+        self._uncounted = counting.count(self.connection, self.source, most=self._width.now)
         self._is_counting = False
         self._width.widen()
         self._counted, self._put_off = time.monotonic(), None
@@ -156,4 +161,4 @@ class CandidateScan:
         return time.monotonic() - self._counted >= max(self.sweep_interval, SHARE * self._counting)
 
     def _has_moved(self) -> bool:
-        return self._horizon is None or facts.has_moved(self.connection, self.source, since=self._horizon)
+        return self._horizon is None or counting.has_moved(self.connection, self.source, since=self._horizon)

@@ -9,22 +9,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from oneroof import handoff
-from oneroof.connection import Connection
-from oneroof.cursor import Cursor
-from oneroof.fenced_batch import Batch, run_fenced
-from oneroof.forgetting import OpenSet
-from oneroof.frontier_pass import FrontierPass
-from oneroof.lease import Lease
-from oneroof.lull import Lull
-from oneroof.newest_rows import NewestRows
-from oneroof.retries import Retries
-from oneroof.source import Source
-from oneroof.step import MOVED, NOTHING, Account, Run, Step
-from oneroof.telling import Telling
-from oneroof.width import Width
+from oneroof.database.connection import Connection
+from oneroof.failures.batch_size import Width
+from oneroof.fence.cursor import Cursor
+from oneroof.fence.fenced_batch import Batch, run_fenced
+from oneroof.fence.lease import Lease
+from oneroof.fence.step import MOVED, NOTHING, Account, Run, Step
+from oneroof.intake import change_marks
+from oneroof.intake.coalescing import Telling
+from oneroof.intake.frontier_pass import FrontierPass
+from oneroof.intake.newest_rows import NewestRows
+from oneroof.intake.retry_failed import Retries
+from oneroof.sources.source import Source
+from oneroof.tail.forgetting import OpenSet
+from oneroof.tail.pass_schedule import Lull
 
-NAME = handoff.WORKER
+NAME = change_marks.WORKER
 BATCH = 5_000
 SWEEP_INTERVAL = 10.0
 # Milliseconds of a step of the frontier pass while there are new rows, and while there are none.
@@ -114,7 +114,7 @@ class HandoffIntake:
             return False
 
         def tell(batch: Batch) -> int:
-            return handoff.tell(batch.connection, self.source, which=which, most=self.batch)
+            return change_marks.tell(batch.connection, self.source, which=which, most=self.batch)
 
         doing = f"tailing {self.name}"
         return run_fenced(self.connection, self.lease, tell, worker=NAME, source=self.name, doing=doing) > 0

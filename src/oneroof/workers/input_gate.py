@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from oneroof import facts
-from oneroof.connection import Connection
-from oneroof.fenced_batch import Batch, run_fenced
-from oneroof.lease import Lease
-from oneroof.source import Source
-from oneroof.step import NOTHING, Run, Step
+from oneroof.database.connection import Connection
+from oneroof.fence.fenced_batch import Batch, run_fenced
+from oneroof.fence.lease import Lease
+from oneroof.fence.step import NOTHING, Run, Step
+from oneroof.judgement import fact_sets, judgements
+from oneroof.sources.source import Source
 
 NAME = "gov_input_gate"
 BATCH = 5_000
@@ -43,11 +43,11 @@ class InputGate:
         return step
 
     def _batch(self, batch: Batch) -> tuple[Step, Run]:
-        if not facts.is_waiting(self.connection, self.source):
+        if not judgements.is_waiting(self.connection, self.source):
             return NOTHING, self.run
-        learned = facts.learn(self.connection, self.source, most=self.batch)
-        judged = facts.judge(self.connection, self.source)
-        marked = facts.call(self.connection, "mark", self.source, most=self.batch)
+        learned = fact_sets.learn(self.connection, self.source, most=self.batch)
+        judged = judgements.judge(self.connection, self.source)
+        marked = judgements.call(self.connection, "mark", self.source, most=self.batch)
         if not (learned or judged or marked):
             return NOTHING, self.run
         run = replace(self.run, batch_count=self.run.batch_count + 1, rows_seen=self.run.rows_seen + marked)

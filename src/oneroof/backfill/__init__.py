@@ -1,0 +1,1 @@
+"""The backfill: an inventory from its beginning, in ranges or whole."""

@@ -1,0 +1,1 @@
+"""Candidates: the statement that writes them, and the ledger that counts them."""

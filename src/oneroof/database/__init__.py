@@ -1,0 +1,1 @@
+"""Connections, transactions and named queries: the only way to PostgreSQL."""

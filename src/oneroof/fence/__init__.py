@@ -1,0 +1,1 @@
+"""The fence: leases, cursors, and the transaction of one batch."""

@@ -1,0 +1,1 @@
+"""The full audit: sources against candidates, both ways."""

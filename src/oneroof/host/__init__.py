@@ -1,0 +1,1 @@
+"""What the host has: its tables, and which of its channels carry rows of ours."""

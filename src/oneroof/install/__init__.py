@@ -1,0 +1,1 @@
+"""Install, upgrade, uninstall, and the doctor."""

@@ -1,0 +1,1 @@
+"""The intake: newest rows, the frontier pass, and what a change marks."""

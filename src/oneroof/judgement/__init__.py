@@ -1,0 +1,1 @@
+"""Judgement: rules, fact sets and verdicts."""

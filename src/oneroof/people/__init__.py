@@ -1,0 +1,1 @@
+"""People, their requests and approvals, gates, owners and exceptions: four eyes."""

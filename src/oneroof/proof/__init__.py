@@ -1,0 +1,1 @@
+"""The proof: one snapshot, what it has to show, and the certificate."""

@@ -1,0 +1,1 @@
+"""The runtime: which worker runs when, on which connection."""

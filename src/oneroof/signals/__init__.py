@@ -1,0 +1,1 @@
+"""Signals: their types, the outbox and the inbox."""

@@ -1,0 +1,1 @@
+"""Sources: the tables that are followed, and how their rows are read."""
