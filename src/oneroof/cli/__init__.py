@@ -21,7 +21,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from oneroof import __version__
-from oneroof.cli.session import ClosedPipe, Session
+from oneroof.cli.closed_pipe import ClosedPipe
+from oneroof.cli.session import Session
 from oneroof.errors import OneroofError, Usage, from_database
 
 # What typer answers for a KeyboardInterrupt, and what a shell expects of SIGINT.

@@ -13,8 +13,9 @@ from typing import Literal
 import typer
 
 from oneroof.cli.approvals import requested
+from oneroof.cli.closed_pipe import ClosedPipe
 from oneroof.cli.paper import table
-from oneroof.cli.session import ClosedPipe, Session, escaped, stop_on_signal
+from oneroof.cli.session import Session, escaped, stop_on_signal
 from oneroof.database.connection import Connection, inspect
 from oneroof.errors import Unavailable, Usage, printable
 from oneroof.people import gates, requests

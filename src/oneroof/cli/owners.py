@@ -9,8 +9,9 @@ from pathlib import Path
 
 import typer
 
+from oneroof.cli.closed_pipe import ClosedPipe
 from oneroof.cli.paper import table
-from oneroof.cli.session import ClosedPipe, Session
+from oneroof.cli.session import Session
 from oneroof.errors import Usage
 from oneroof.people import owners, owners_file
 from oneroof.people.owners import Answering

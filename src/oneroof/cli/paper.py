@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from oneroof.cli.session import ClosedPipe
+from oneroof.cli.closed_pipe import ClosedPipe
 from oneroof.errors import printable
 
 # Of a table that goes into a file or another program.

@@ -19,6 +19,7 @@ from functools import cached_property
 from types import FrameType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from oneroof.cli.closed_pipe import ClosedPipe
 from oneroof.errors import OneroofError, printable
 
 if TYPE_CHECKING:
@@ -31,10 +32,6 @@ if TYPE_CHECKING:
 
 # What JSON leaves as it is and a terminal would obey.
 _CONTROL = re.compile(r"[\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-
-
-class ClosedPipe(Exception):
-    """Whoever read our output went away; nobody is left to tell."""
 
 
 class Session:
