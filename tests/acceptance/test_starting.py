@@ -43,16 +43,16 @@ def test_version_and_help_load_no_command(word: str) -> None:
     """Nor anything that only a command needs."""
     modules = loaded(word)
     assert not HEAVY & modules
-    assert {name for name in modules if name.startswith("oneroof.cli.")} == {"oneroof.cli.session"}
+    assert {name for name in modules if name.startswith("oneroof.cli.")} == {"oneroof.cli.closed_pipe", "oneroof.cli.session"}
 
 
 def test_status_loads_what_it_needs(installed_database: str) -> None:
     """The driver, the settings and its table; no YAML, no keys, no log, no embedded server, no other command."""
     modules = loaded("status", "--dsn", installed_database)
-    assert modules >= {"psycopg", "rich", "oneroof.status"}
+    assert modules >= {"psycopg", "rich", "oneroof.reads.status"}
     assert not {"yaml", "cryptography", "structlog", "oneroof.embedded", "oneroof.workers"} & modules
     own = {name for name in modules if name.startswith("oneroof.cli.")}
-    assert own == {f"oneroof.cli.{name}" for name in ("paper", "session", "status")}
+    assert own == {f"oneroof.cli.{name}" for name in ("closed_pipe", "paper", "session", "status")}
 
 
 @pytest.mark.parametrize("name", ["gate", "trace", "watch"])

@@ -106,7 +106,7 @@ def test_no_role_logs_in_or_has_powers(installed_database: str, role: str) -> No
         ("oneroof_worker", "SELECT oneroof.gov_inbox_mute('GOV-SIV', NULL, true)"),
         ("oneroof_worker", "SELECT oneroof.gov_worker_pause('gov_backfill_sweep', true)"),
         ("oneroof_operator", "UPDATE oneroof.governance_worker_policy SET batch_size = 1"),
-        ("oneroof_operator", "SELECT oneroof.gov_audit('a', 'b', 'c')"),
+        ("oneroof_operator", "SELECT oneroof.gov_audit_note('a', 'b', 'c')"),
         ("oneroof_owner", "UPDATE system_issues SET severity = 'x'"),
         ("oneroof_owner", "DELETE FROM system_issues"),
         ("oneroof_reader", "UPDATE dot_config SET value = 'true'"),

@@ -30,7 +30,7 @@ def test_the_schema_is_put_where_a_table_of_the_host_is_named(text: str, expecte
 
 
 def test_what_our_sql_names_of_the_host_is_demanded_of_it() -> None:
-    """Every `host.<table>` is in substrate.toml, the mark of the estate aside, and every table there is named."""
+    """Every `host.<table>` is in expected_tables.toml, the mark of the estate aside, and every table there is named."""
     texts = [path.read_text(encoding="utf-8") for path in SQL.rglob("*.sql")]
     named = {name for text in texts for name in re.findall(r'(?<![\w."$])host\.([a-z_]+)', text)}
     assert named == {table.name for table in expected_tables.tables()} | {"estate_build"}

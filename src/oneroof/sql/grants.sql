@@ -1,4 +1,4 @@
--- Who may do what, applied whole at every install and upgrade. SELECT on the substrate comes from substrate.toml, in
+-- Who may do what, applied whole at every install and upgrade. SELECT on the substrate comes from expected_tables.toml, in
 -- the step before this one. Column lists are the narrowest that the functions need.
 -- The owner, for its functions alone: the shared channels they write.
 GRANT INSERT ON host.registry_changelog, host.approval_requests TO oneroof_owner;
@@ -108,10 +108,10 @@ GRANT INSERT, UPDATE, DELETE ON oneroof.governance_duplicate TO oneroof_worker;
 GRANT EXECUTE ON FUNCTION oneroof.gov_class_facts(), oneroof.gov_facts_of(text, text, text, jsonb, jsonb, jsonb)
   TO oneroof_reader, oneroof_worker, oneroof_operator;
 GRANT SELECT ON oneroof.governance_class_finding TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_console;
-GRANT EXECUTE ON FUNCTION oneroof.gov_objects_refresh(), oneroof.gov_inventory_gaps(), oneroof.gov_findings_count(text, bigint), oneroof.gov_findings_tell(text, bigint) TO oneroof_worker;
+GRANT EXECUTE ON FUNCTION oneroof.gov_objects_refresh(), oneroof.gov_inventory_gaps(), oneroof.gov_findings_count(text, bigint), oneroof.gov_findings_raise(text, bigint) TO oneroof_worker;
 GRANT EXECUTE ON FUNCTION oneroof.gov_classes_refresh(), oneroof.gov_fact_sets_judge(text, bigint), oneroof.gov_objects_judge(text, bigint),
-  oneroof.gov_gate_mark(text, bigint), oneroof.gov_scan_apply(text, bigint), oneroof.gov_scan_spread(text, bigint),
-  oneroof.gov_scan_expire(text, bigint), oneroof.gov_candidates_vanish(text, text[]), oneroof.gov_candidates_lose(text, text[]),
+  oneroof.gov_input_mark(text, bigint), oneroof.gov_scan_apply(text, bigint), oneroof.gov_scan_spread(text, bigint),
+  oneroof.gov_scan_expire(text, bigint), oneroof.gov_candidates_vanish(text, text[]), oneroof.gov_objects_vanish(text, text[]),
   oneroof.gov_vanished_decide(text, double precision, bigint, bigint), oneroof.gov_ledger_recount(text, text[]),
   oneroof.gov_applied_reasons(), oneroof.gov_scan_oldest(),
   oneroof.gov_fact_sets_forget(text, bigint[]), oneroof.gov_fact_sets_doubt(text, bigint, bigint, text),
@@ -126,7 +126,7 @@ GRANT SELECT ON oneroof.governance_handoff_map, oneroof.governance_handoff, oner
 GRANT INSERT, UPDATE ON oneroof.governance_register_row TO oneroof_worker;
 GRANT INSERT (source_name, many, kinds, classes, groups, systems, actors, places, keys, numbers, refs, times) ON oneroof.governance_untold TO oneroof_worker;
 GRANT SELECT ON oneroof.governance_untold TO oneroof_reader, oneroof_worker;
-GRANT EXECUTE ON FUNCTION oneroof.gov_handoff_take(text, boolean, jsonb), oneroof.gov_handoffs_absorb(bigint), oneroof.gov_handoff_share(), oneroof.gov_handoffs_tell(text, text), oneroof.gov_untold_tell(text, bigint, boolean),
+GRANT EXECUTE ON FUNCTION oneroof.gov_changes_take(text, boolean, jsonb), oneroof.gov_group_marks_take(bigint), oneroof.gov_group_marks_share(), oneroof.gov_changes_emit(text, text), oneroof.gov_objects_emit(text, bigint, boolean),
   oneroof.gov_handoff_audit(text, text, bigint, bigint), oneroof.gov_handoff_heartbeat(), oneroof.gov_events_examine(interval) TO oneroof_worker;
 
 GRANT SELECT ON oneroof.governance_certificate, oneroof.v_governance_books, oneroof.v_governance_group
@@ -139,7 +139,7 @@ GRANT SELECT ON oneroof.governance_event_examined, oneroof.v_event_compared, one
 GRANT EXECUTE ON FUNCTION oneroof.gov_event_id(text, text, bigint, text),
   oneroof.gov_event_digest(text, text, text, text, timestamptz)
   TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver;
-GRANT EXECUTE ON FUNCTION oneroof.gov_emit(jsonb), oneroof.gov_events_promote(text, bigint), oneroof.gov_events_lively(),
+GRANT EXECUTE ON FUNCTION oneroof.gov_emit(jsonb), oneroof.gov_events_promote(text, bigint), oneroof.gov_events_promotable(),
   oneroof.gov_handoff_emit(text, text, text[], text[], bigint[], text[], text[], text[], text[], text[], text[], timestamptz[], bigint[])
   TO oneroof_worker;
 GRANT EXECUTE ON FUNCTION oneroof.gov_events_register(text[]) TO oneroof_operator;
@@ -171,10 +171,10 @@ GRANT EXECUTE ON FUNCTION oneroof.gov_worker_pause(text, boolean), oneroof.gov_p
 GRANT EXECUTE ON FUNCTION oneroof.gov_oldest_transaction(interval) TO oneroof_worker;
 GRANT EXECUTE ON FUNCTION oneroof.gov_key_mark(text), oneroof.gov_expiry_holds(timestamptz, timestamptz, interval),
   oneroof.gov_expiry_keep(timestamptz, timestamptz, interval) TO oneroof_reader, oneroof_worker, oneroof_operator;
-GRANT EXECUTE ON FUNCTION oneroof.gov_source_bury(text, bigint) TO oneroof_worker;
+GRANT EXECUTE ON FUNCTION oneroof.gov_source_retire_objects(text, bigint) TO oneroof_worker;
 GRANT EXECUTE ON FUNCTION oneroof.gov_retry_stage(text, text, text, text, bigint, text, text),
   oneroof.gov_retry_fail(bigint[], text, text), oneroof.gov_retry_end(bigint[], text, text),
-  oneroof.gov_retry_know(text, text[], text[]) TO oneroof_worker;
+  oneroof.gov_retry_link_candidates(text, text[], text[]) TO oneroof_worker;
 GRANT EXECUTE ON FUNCTION oneroof.gov_retry_replay(bigint[]), oneroof.gov_retry_resolve(bigint[], text) TO oneroof_operator;
 GRANT EXECUTE ON FUNCTION oneroof.gov_gate_close(text, text) TO oneroof_operator, oneroof_approver;
 GRANT EXECUTE ON FUNCTION oneroof.gov_ownership_import(jsonb, boolean, boolean),

@@ -182,7 +182,7 @@ def test_our_own_rows_and_requests_start_no_work(admin: Connection) -> None:
     """Audit rows in the change log are counted; our requests are no authority of the host's."""
     for name in ("registry_changelog", "approval_requests"):
         take(admin, name)
-    admin.execute("SELECT oneroof.gov_audit('x', 'y', 'z')")
+    admin.execute("SELECT oneroof.gov_audit_note('x', 'y', 'z')")
     admin.execute(APPROVED.format("gate.open"))
     for name in ("registry_changelog", "approval_requests"):
         take(admin, name)
@@ -228,7 +228,7 @@ def test_an_untrusted_source_is_captured_and_flagged_and_marks_nothing_until_two
         " window_end, 'u',"
         " 1, 0, 0, NULL, false, occurred_at, ref, NULL, NULL, untold_since FROM oneroof.governance_handoff"
     )
-    admin.execute("SELECT oneroof.gov_handoffs_tell('registry_changelog', 'all')")
+    admin.execute("SELECT oneroof.gov_changes_emit('registry_changelog', 'all')")
     admin.execute("SELECT oneroof.gov_source_trust('registry_changelog')")
     assert admin.execute(MARKS).fetchall() == [("t", "object_registered", 1), ("u", "object_registered", 1)]
     assert [each for each in store.listing(admin) if each.issue_type == "input_untrusted_source"] == []
@@ -255,7 +255,7 @@ def test_a_storm_is_one_finding_and_marks_are_never_more_than_groups(admin: Conn
     take(admin, "registry_changelog")
     (classes,) = one(admin, "SELECT count(*) FROM oneroof.governance_class")
     assert one(admin, "SELECT count(*) FROM oneroof.governance_group_mark WHERE dirty") == (classes + 1,)
-    assert one(admin, "SELECT taken FROM oneroof.gov_handoffs_absorb(7)") == (7,)
+    assert one(admin, "SELECT taken FROM oneroof.gov_group_marks_take(7)") == (7,)
     judging.judge(admin, tailed)
     assert admin.execute(MARKS).fetchall() == []
     judging.check(admin)

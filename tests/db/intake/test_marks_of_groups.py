@@ -44,7 +44,7 @@ def test_a_mark_is_not_lost_to_somebody_who_judges_by_what_was_known_before(
     with connect(installed_database) as judge, connect(installed_database) as taker, ThreadPoolExecutor(1) as aside:
         judge.execute("BEGIN")
         judge.execute("SELECT oneroof.gov_fact_sets_judge('birth_registry'::text, 10000::bigint)")
-        taken = aside.submit(one, taker, "SELECT taken FROM oneroof.gov_handoffs_absorb(10::bigint)")
+        taken = aside.submit(one, taker, "SELECT taken FROM oneroof.gov_group_marks_take(10::bigint)")
         pid = taker.info.backend_pid
         eventually(lambda: taken.done() or one(admin, WAITS, (pid,)) == ("Lock",), what="the mark to be taken")
         judge.execute("COMMIT")
@@ -69,7 +69,7 @@ def test_one_tick_that_dirties_most_groups_is_a_storm_and_its_marks_are_taken_so
     admin.execute(EACH.format(CLASSES))
     take(admin)
     assert storms(admin) == [STORM]
-    assert one(admin, "SELECT taken, remaining > 7 FROM oneroof.gov_handoffs_absorb(7::bigint)") == (7, True)
+    assert one(admin, "SELECT taken, remaining > 7 FROM oneroof.gov_group_marks_take(7::bigint)") == (7, True)
 
 
 def test_marks_that_add_up_while_nobody_scans_are_no_storm(admin: Connection) -> None:
@@ -81,7 +81,7 @@ def test_marks_that_add_up_while_nobody_scans_are_no_storm(admin: Connection) ->
         admin.execute(EACH.format(f"{CLASSES} OFFSET {first} LIMIT 9"))
         take(admin)
     assert storms(admin) == []
-    assert one(admin, "SELECT taken, remaining FROM oneroof.gov_handoffs_absorb(7::bigint)") == (classes, 0)
+    assert one(admin, "SELECT taken, remaining FROM oneroof.gov_group_marks_take(7::bigint)") == (classes, 0)
 
 
 def test_where_no_group_is_known_yet_there_is_no_storm(admin: Connection) -> None:

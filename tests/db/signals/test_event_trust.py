@@ -149,7 +149,7 @@ def test_trust_waits_for_who_takes_changes_in_at_this_moment(logins: Logins) -> 
     change = """[{"row": {"action": "certify"}, "class": "things", "ref": "x", "born": true, "many": 1,
                   "at": "2026-03-01", "start": "2026-03-01", "ends": "2026-03-02"}]"""
     with transaction(logins.worker, doing="taking", role=WORKER):
-        one(logins.worker, "SELECT oneroof.gov_handoff_take('registry_changelog', false, %s)", (change,))
+        one(logins.worker, "SELECT oneroof.gov_changes_take('registry_changelog', false, %s)", (change,))
         deciding.start()
         _await_lock(admin, logins.approver)
     deciding.join()

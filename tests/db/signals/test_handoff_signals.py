@@ -166,9 +166,9 @@ def test_a_group_that_is_told_of_too_often_waits_for_its_digest(logins: Logins) 
     )
     for day in (1, 2):
         logins.admin.execute(window, (day,))
-    assert one(logins.admin, "SELECT oneroof.gov_handoffs_tell('registry_changelog', 'over')") == (0,)
+    assert one(logins.admin, "SELECT oneroof.gov_changes_emit('registry_changelog', 'over')") == (0,)
     logins.admin.execute("UPDATE oneroof.governance_handoff SET told_at = told_at - interval '10 minutes'")
-    assert one(logins.admin, "SELECT oneroof.gov_handoffs_tell('registry_changelog', 'over')") == (2,)
+    assert one(logins.admin, "SELECT oneroof.gov_changes_emit('registry_changelog', 'over')") == (2,)
     assert signals(logins.admin)[-1][3]["changes"] == 10
 
 

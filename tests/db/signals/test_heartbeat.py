@@ -57,7 +57,7 @@ def test_doc32_5_7_the_heartbeat_counts_as_coalesced_what_was_and_nothing_else(l
     assert (first["coalesced"], first["enqueued"], first["dlq"]) == (0, 0, 0)
     admin.execute(LOGGED + ", ".join(["('t', 'x', 'certify')"] * 5 + ["('u', 'y', 'certify')"] * 2))
     for n in range(30):
-        admin.execute("SELECT oneroof.gov_audit('x', 'y', %s)", (str(n),))
+        admin.execute("SELECT oneroof.gov_audit_note('x', 'y', %s)", (str(n),))
     runs.append(take(admin, LOG))
     said = beat(logins)
     assert (said["coalesced"], said["enqueued"], said["dlq"]) == (5, 2, 0)

@@ -103,7 +103,7 @@ def test_objects_are_told_of_though_the_outbox_refuses_one(logins: Logins, refus
     bear(admin, 1, 6)
     hand_off(admin)
     admin.execute(refuse)
-    assert one(admin, "SELECT oneroof.gov_untold_tell('birth_registry', 100, false)") == (6,)
+    assert one(admin, "SELECT oneroof.gov_objects_emit('birth_registry', 100, false)") == (6,)
     assert one(admin, "SELECT count(*) FROM oneroof.governance_untold") == (0,)
     assert command("events", "promote", "--json", dsn=logins.dsn).json == {"promoted": 6}
     assert [ref for *_, ref, _ in signals(admin)] == [f"things:T-{n}" for n in (1, 2, 4, 5, 6)]

@@ -15,7 +15,7 @@ from oneroof.workers import handoff_intake
 from oneroof.workers.handoff_intake import HandoffIntake
 from telling import bear, hand_off, signals, swept
 
-TELL = "SELECT oneroof.gov_untold_tell('birth_registry', 1, false)"
+TELL = "SELECT oneroof.gov_objects_emit('birth_registry', 1, false)"
 SEND = (
     "SELECT oneroof.gov_untold_send('birth_registry', 'birth_registry', ARRAY(SELECT untold_id FROM"
     " oneroof.governance_untold))"
@@ -61,7 +61,7 @@ def test_both_ways_say_the_same(logins: Logins) -> None:
     hand_off(admin)
     admin.execute("UPDATE birth_registry SET certified = true WHERE entity_code = 'T-1'")
     hand_off(admin)
-    tell = "SELECT oneroof.gov_untold_tell('birth_registry', 100, false)"
+    tell = "SELECT oneroof.gov_objects_emit('birth_registry', 100, false)"
     short, long = tried(admin, tell), tried(admin, LONG_WAY, tell)
     assert len(short) == 5
     assert short == long
@@ -159,7 +159,7 @@ def test_of_many_that_are_held_few_are_read_to_find_out_what_may_be_emitted(logi
     hand_off(admin)
     promote = "SELECT oneroof.gov_events_promote(NULL, 100)"
     for most, asked in (
-        (100, "SELECT oneroof.gov_events_lively()"),
+        (100, "SELECT oneroof.gov_events_promotable()"),
         (100, TELL),
         (100, promote),
         (21_000, queries("signals/event_types")["listing"]),

@@ -16,7 +16,7 @@ BEGIN
   FROM oneroof.governance_retry AS r
   WHERE r.item_id = ANY (p_items) AND r.state IN ('done', 'resolved') AND e.processed_at IS NULL AND e.actor_ref = 'oneroof'
     AND e.capture_payload ->> 'item_id' = r.item_id::text;
-  PERFORM oneroof.gov_retry_tell(p_items);
+  PERFORM oneroof.gov_retry_note_objects(p_items);
   RETURN ended;
 END
 $$;

@@ -29,7 +29,7 @@ BEGIN
   FROM (SELECT r.source_name, count(*) AS died FROM oneroof.governance_retry AS r
         WHERE r.item_id = ANY (p_items) AND r.state = 'dead' AND r.died_at IS NULL AND r.worker_name = 'gov_handoff_intake' GROUP BY 1) AS d;
   UPDATE oneroof.governance_retry SET died_at = at WHERE item_id = ANY (p_items) AND state = 'dead' AND died_at IS NULL;
-  PERFORM oneroof.gov_retry_tell(p_items);
+  PERFORM oneroof.gov_retry_note_objects(p_items);
   FOR found IN
     SELECT d.worker_name, d.source_name, d.sample, d.last_error, n.dead, p.dlq_limit,
            d.worker_name = 'gov_backfill_sweep' AS backfill

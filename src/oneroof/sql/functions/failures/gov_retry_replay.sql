@@ -16,8 +16,8 @@ BEGIN
     FROM oneroof.governance_retry AS r
     WHERE r.item_id = ANY (p_items) AND r.state = 'waiting' AND e.actor_ref = 'oneroof'
       AND e.capture_payload ->> 'item_id' = r.item_id::text;
-    PERFORM oneroof.gov_retry_tell(p_items);
-    PERFORM oneroof.gov_audit('dead_letter'::text, array_to_string(p_items[1:20], ',')::text, 'replay'::text);
+    PERFORM oneroof.gov_retry_note_objects(p_items);
+    PERFORM oneroof.gov_audit_note('dead_letter'::text, array_to_string(p_items[1:20], ',')::text, 'replay'::text);
   END IF;
   RETURN woken;
 END

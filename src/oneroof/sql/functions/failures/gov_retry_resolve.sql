@@ -11,7 +11,7 @@ BEGIN
   END IF;
   ended := oneroof.gov_retry_end(p_items, 'resolved'::text, p_reason);
   IF ended > 0 THEN
-    PERFORM oneroof.gov_audit('dead_letter'::text, array_to_string(p_items[1:20], ',')::text, 'resolve'::text);
+    PERFORM oneroof.gov_audit_note('dead_letter'::text, array_to_string(p_items[1:20], ',')::text, 'resolve'::text);
   END IF;
   RETURN ended;
 END

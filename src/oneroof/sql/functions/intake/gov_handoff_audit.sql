@@ -4,7 +4,7 @@ CREATE OR REPLACE FUNCTION oneroof.gov_handoff_audit(p_source text, p_what text,
 LANGUAGE sql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
-  SELECT oneroof.gov_audit('handoff'::text, p_source,
+  SELECT oneroof.gov_audit_note('handoff'::text, p_source,
     CASE p_what WHEN 'dead' THEN format('dead letters=%s', p_seen)
                 ELSE format('%s seen=%s marked=%s', CASE WHEN p_what IN ('replay', 'retry') THEN p_what ELSE 'take' END, p_seen, p_marked) END::text)
 $$;

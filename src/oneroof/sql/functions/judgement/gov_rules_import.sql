@@ -64,7 +64,7 @@ BEGIN
   END IF;
   -- The installation itself writes nothing into the host's channels.
   IF EXISTS (SELECT FROM oneroof.governance_ruleset) THEN
-    PERFORM oneroof.gov_audit('rules'::text, oneroof.gov_ruleset_version(),
+    PERFORM oneroof.gov_audit_note('rules'::text, oneroof.gov_ruleset_version(),
                              format('import %s rules by %I', jsonb_array_length(p_rules), session_user)::text);
   END IF;
   RETURN true;

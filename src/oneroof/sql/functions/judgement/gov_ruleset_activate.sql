@@ -41,7 +41,7 @@ BEGIN
   UPDATE oneroof.governance_object SET is_dirty = true WHERE NOT is_dirty AND ruleset_version <> p_version;
   -- The installation itself writes nothing into the host's channels.
   IF p_request IS NOT NULL THEN
-    PERFORM oneroof.gov_audit('ruleset'::text, p_version, 'activate'::text);
+    PERFORM oneroof.gov_audit_note('ruleset'::text, p_version, 'activate'::text);
   END IF;
 END
 $$;

@@ -10,6 +10,6 @@ BEGIN
     PERFORM oneroof.gov_refuse(format('request %s is not the one that was made with exception %s', p_request, p_subject)::text,
                               'oneroof exceptions list --all'::text);
   END IF;
-  PERFORM oneroof.gov_audit('exception'::text, p_subject, 'ratify'::text);
+  PERFORM oneroof.gov_audit_note('exception'::text, p_subject, 'ratify'::text);
 END
 $$;

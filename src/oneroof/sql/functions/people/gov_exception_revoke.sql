@@ -26,9 +26,9 @@ BEGIN
   IF FOUND THEN
     UPDATE host.approval_requests SET status = 'void', decided_by = session_user, decided_at = at, updated_at = at
     WHERE id = request AND status = 'pending';
-    PERFORM oneroof.gov_audit('request'::text, request::text, 'void'::text);
+    PERFORM oneroof.gov_audit_note('request'::text, request::text, 'void'::text);
   END IF;
-  PERFORM oneroof.gov_audit('exception'::text, p_exception::text, 'revoke'::text);
+  PERFORM oneroof.gov_audit_note('exception'::text, p_exception::text, 'revoke'::text);
   RETURN true;
 END
 $$;

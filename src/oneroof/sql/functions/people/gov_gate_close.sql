@@ -20,7 +20,7 @@ BEGIN
   WHERE gate_key = p_gate AND closed_at IS NULL;
   UPDATE host.dot_config SET value = 'false', updated_at = oneroof.gov_now() WHERE key = p_gate AND value IS DISTINCT FROM 'false';
   IF was_open THEN
-    PERFORM oneroof.gov_audit('gate'::text, p_gate, 'close'::text);
+    PERFORM oneroof.gov_audit_note('gate'::text, p_gate, 'close'::text);
   END IF;
   RETURN was_open;
 END

@@ -28,6 +28,6 @@ BEGIN
     PERFORM oneroof.gov_refuse(format('something on this host changes dot_config as it is written: %s stays closed', p_gate)::text,
                               'look at the triggers of dot_config'::text);
   END IF;
-  PERFORM oneroof.gov_audit('gate'::text, p_gate, 'open'::text);
+  PERFORM oneroof.gov_audit_note('gate'::text, p_gate, 'open'::text);
 END
 $$;

@@ -71,7 +71,7 @@ BEGIN
   IF NOT p_dry_run AND (answer ->> 'wrong')::bigint = 0
      AND (answer ->> 'added')::bigint + (answer ->> 'changed')::bigint + (answer ->> 'ended')::bigint > 0
   THEN
-    PERFORM oneroof.gov_audit('ownership'::text, who,
+    PERFORM oneroof.gov_audit_note('ownership'::text, who,
       format('import: %s added, %s changed, %s unchanged, %s ended', answer ->> 'added', answer ->> 'changed',
              answer ->> 'unchanged', answer ->> 'ended')::text);
   END IF;

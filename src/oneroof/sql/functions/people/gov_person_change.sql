@@ -44,6 +44,6 @@ BEGIN
     SET login_oid = excluded.login_oid, cluster = excluded.cluster, person_code = excluded.person_code, linked_at = excluded.linked_at;
   END IF;
   PERFORM oneroof.gov_person_memberships(gone::name[]);
-  PERFORM oneroof.gov_audit('person'::text, p_person, action);
+  PERFORM oneroof.gov_audit_note('person'::text, p_person, action);
 END
 $$;

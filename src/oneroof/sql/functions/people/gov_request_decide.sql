@@ -54,7 +54,7 @@ BEGIN
   UPDATE host.approval_requests
   SET status = outcome, decided_by = session_user, decided_at = oneroof.gov_now(), updated_at = oneroof.gov_now()
   WHERE id = p_request;
-  PERFORM oneroof.gov_audit('request'::text, p_request::text, outcome);
+  PERFORM oneroof.gov_audit_note('request'::text, p_request::text, outcome);
   RETURN outcome;
 END
 $$;

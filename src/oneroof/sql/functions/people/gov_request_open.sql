@@ -30,7 +30,7 @@ BEGIN
   INSERT INTO oneroof.governance_request
     (request_id, request_kind, subject, content, reason, content_sha256, requester, requester_login, requested_at)
   VALUES (request, p_kind, p_subject, p_content, reason, digest, who, session_user, oneroof.gov_now());
-  PERFORM oneroof.gov_audit('request'::text, request::text, 'request'::text);
+  PERFORM oneroof.gov_audit_note('request'::text, request::text, 'request'::text);
   RETURN request;
 END
 $$;

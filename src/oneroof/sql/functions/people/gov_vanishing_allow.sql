@@ -7,6 +7,6 @@ BEGIN
   UPDATE oneroof.governance_vanishing
   SET request_id = p_request, allowed = held, allowed_at = oneroof.gov_now()
   WHERE source_name = p_content ->> 'source_name' AND group_key = p_group;
-  PERFORM oneroof.gov_audit('vanishing'::text, p_group, 'allow'::text);
+  PERFORM oneroof.gov_audit_note('vanishing'::text, p_group, 'allow'::text);
 END
 $$;

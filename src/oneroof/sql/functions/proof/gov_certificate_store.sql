@@ -27,7 +27,7 @@ BEGIN
           (p_certificate ->> 'complete')::boolean, (p_certificate ->> 'deep')::boolean, p_certificate ->> 'ruleset_version', p_certificate ->> 'signer', v_snapshot,
           oneroof.gov_now(), session_user)
   RETURNING sequence INTO v_sequence;
-  PERFORM oneroof.gov_audit('certificate'::text, v_sha256, CASE WHEN (p_certificate ->> 'balanced')::boolean THEN 'balanced' ELSE 'open' END);
+  PERFORM oneroof.gov_audit_note('certificate'::text, v_sha256, CASE WHEN (p_certificate ->> 'balanced')::boolean THEN 'balanced' ELSE 'open' END);
   RETURN v_sequence;
 END
 $$;

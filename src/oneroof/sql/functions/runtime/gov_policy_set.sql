@@ -49,7 +49,7 @@ BEGIN
     GET STACKED DIAGNOSTICS broken = COLUMN_NAME;
     RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value', MESSAGE = format('%s cannot be empty', broken);
   END;
-  PERFORM oneroof.gov_audit('policy'::text, p_worker,
+  PERFORM oneroof.gov_audit_note('policy'::text, p_worker,
     format('set %s by %I', (SELECT string_agg(k || '=' || coalesce(to_jsonb(after) ->> k, ''), ' ' ORDER BY k)
                             FROM jsonb_object_keys(p_values) AS k), session_user)::text);
   RETURN true;

@@ -16,7 +16,7 @@ BEGIN
   UPDATE oneroof.governance_worker_policy
   SET paused_at = CASE WHEN p_paused THEN oneroof.gov_now() END, paused_by = CASE WHEN p_paused THEN session_user END
   WHERE worker_name = p_worker;
-  PERFORM oneroof.gov_audit('worker'::text, p_worker,
+  PERFORM oneroof.gov_audit_note('worker'::text, p_worker,
                            format('%s by %I', CASE WHEN p_paused THEN 'pause' ELSE 'resume' END, session_user)::text);
   RETURN true;
 END

@@ -49,7 +49,7 @@ BEGIN
   -- Not before the locks are ours: nothing that was promoted while we waited is later than what we emit.
   at := oneroof.gov_now();
   IF v_active <> '{}' THEN
-    v_lively := oneroof.gov_events_lively();
+    v_lively := oneroof.gov_events_promotable();
   END IF;
   IF NOT types <@ v_active THEN
     -- Whatever the gate says.

@@ -24,6 +24,6 @@ BEGIN
   PERFORM oneroof.gov_finding_clear(f.issue_type, ('gov_emit:' || n)::text)
   FROM unnest(types) AS n CROSS JOIN unnest(ARRAY['handoff_unregistered_type', 'issue_event_gap']) AS f (issue_type)
   WHERE EXISTS (SELECT FROM oneroof.governance_finding AS k WHERE k.coalesce_key = f.issue_type || ':gov_emit:' || n AND k.is_open);
-  PERFORM oneroof.gov_audit('event'::text, n, 'activate'::text) FROM unnest(types) AS n;
+  PERFORM oneroof.gov_audit_note('event'::text, n, 'activate'::text) FROM unnest(types) AS n;
 END
 $$;

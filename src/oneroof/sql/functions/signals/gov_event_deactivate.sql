@@ -24,7 +24,7 @@ BEGIN
   SELECT coalesce(array_agg(DISTINCT c.event_type ORDER BY c.event_type), '{}') INTO ended FROM closed AS c;
   UPDATE oneroof.governance_event_activation SET deactivated_at = at, deactivated_by = who, reason = p_reason
   WHERE event_type = ANY (p_types) AND deactivated_at IS NULL;
-  PERFORM oneroof.gov_audit('event'::text, n, 'deactivate'::text) FROM unnest(ended) AS n;
+  PERFORM oneroof.gov_audit_note('event'::text, n, 'deactivate'::text) FROM unnest(ended) AS n;
   RETURN ended;
 END
 $$;

@@ -30,7 +30,7 @@ BEGIN
   at := oneroof.gov_now();
   UPDATE oneroof.governance_event AS e SET state = 'held'
   WHERE e.state = 'stuck' AND e.tried_at < at - interval '5 minutes' AND (p_type IS NULL OR e.event_type = p_type);
-  v_lively := oneroof.gov_events_lively();
+  v_lively := oneroof.gov_events_promotable();
   v_active := oneroof.gov_events_active(ARRAY(SELECT t FROM unnest(v_lively) AS t WHERE p_type IS NULL OR t = p_type));
   IF v_active = '{}' THEN
     RETURN 0;

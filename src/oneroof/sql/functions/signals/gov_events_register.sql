@@ -25,7 +25,7 @@ BEGIN
   )
   SELECT coalesce(array_agg(n.event_type ORDER BY n.event_type), '{}') INTO made FROM new AS n;
   IF made <> '{}' THEN
-    PERFORM oneroof.gov_audit('event'::text, CASE cardinality(made) WHEN 1 THEN made[1] ELSE format('%s types', cardinality(made)) END::text,
+    PERFORM oneroof.gov_audit_note('event'::text, CASE cardinality(made) WHEN 1 THEN made[1] ELSE format('%s types', cardinality(made)) END::text,
                              'register'::text);
   END IF;
   RETURN made;

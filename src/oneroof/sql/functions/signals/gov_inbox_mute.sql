@@ -21,7 +21,7 @@ BEGIN
   )
   SELECT count(*), count(*) FILTER (WHERE t.event_domain IS NULL) INTO changed, wide FROM turned AS t;
   IF changed > 0 THEN
-    PERFORM oneroof.gov_audit('inbox'::text, p_recipient,
+    PERFORM oneroof.gov_audit_note('inbox'::text, p_recipient,
                              format('%s %s by %I', CASE WHEN p_mute THEN 'mute' ELSE 'unmute' END, changed, session_user)::text);
   END IF;
   RETURN NEXT;

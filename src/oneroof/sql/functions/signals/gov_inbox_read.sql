@@ -26,7 +26,7 @@ BEGIN
   LIMIT p_most;
   GET DIAGNOSTICS noted = ROW_COUNT;
   IF noted > 0 THEN
-    PERFORM oneroof.gov_audit('inbox'::text, p_recipient, format('read %s by %I', noted, session_user)::text);
+    PERFORM oneroof.gov_audit_note('inbox'::text, p_recipient, format('read %s by %I', noted, session_user)::text);
   END IF;
   RETURN noted;
 END

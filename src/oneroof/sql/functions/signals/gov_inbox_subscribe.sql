@@ -48,7 +48,7 @@ BEGIN
       (id, recipient_ref, event_domain, event_type, event_stream, scope_subject_table, scope_filter, mute, created_at)
     VALUES (subscription_id, p_recipient, 'governance', p_type, p_stream, p_table, scope, false, at);
     INSERT INTO oneroof.governance_subscription VALUES (subscription_id, session_user, at);
-    PERFORM oneroof.gov_audit('inbox'::text, p_recipient, format('subscribe %s by %I', subscription_id, session_user)::text);
+    PERFORM oneroof.gov_audit_note('inbox'::text, p_recipient, format('subscribe %s by %I', subscription_id, session_user)::text);
   END IF;
   RETURN NEXT;
 END

@@ -40,7 +40,7 @@ BEGIN
                    WHERE t.event_type = ANY (SELECT 'governance.handoff.' || k FROM unnest(v_kinds) AS k)
                      AND coalesce(t.subject_table, p_table) = p_table AND t.payload_keys @> oneroof.gov_handoff_keys());
   IF cardinality(v_types) < cardinality(v_kinds) OR NOT v_types <@ oneroof.gov_events_active(v_types)
-     OR oneroof.gov_events_lively() <> '{}' THEN
+     OR oneroof.gov_events_promotable() <> '{}' THEN
     RETURN false;
   END IF;
   -- Not before the locks are ours: nothing that was promoted while we waited is later than what we emit.

@@ -16,6 +16,6 @@ BEGIN
       changes = CASE WHEN k.dirty THEN k.changes ELSE 0 END + excluded.changes;
   UPDATE oneroof.governance_event AS e SET state = 'held', source = NULL WHERE e.state = 'untrusted' AND e.source = p_source;
   PERFORM oneroof.gov_finding_clear('input_untrusted_source'::text, ('handoff:' || p_source)::text);
-  PERFORM oneroof.gov_audit('source'::text, p_source, 'trust'::text);
+  PERFORM oneroof.gov_audit_note('source'::text, p_source, 'trust'::text);
 END
 $$;

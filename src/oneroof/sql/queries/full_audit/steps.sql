@@ -85,7 +85,7 @@ SELECT DISTINCT ON (d.candidate_key) d.candidate_key, d.source_key FROM oneroof.
 WHERE d.source_name = %(scope)s AND d.candidate_key = ANY (%(lost)s::text[]) ORDER BY d.candidate_key, d.source_key
 
 -- lose --
-SELECT oneroof.gov_candidates_lose(%(scope)s::text, %(lost)s::text[])
+SELECT oneroof.gov_objects_vanish(%(scope)s::text, %(lost)s::text[])
 
 -- notes --
 SELECT d.source_key FROM oneroof.governance_duplicate AS d

@@ -152,7 +152,7 @@ put AS ({marks})
 -- marks --
 -- A row for each mark; the first stands for all changes that have none of their own.
 SELECT false AS born, CASE n WHEN 1 THEN t.changes - t.marked ELSE 0 END AS coalesced
-FROM oneroof.gov_handoff_take(%(scope)s::text, {again}, ({handed})) AS t CROSS JOIN LATERAL generate_series(1, t.marked) AS n
+FROM oneroof.gov_changes_take(%(scope)s::text, {again}, ({handed})) AS t CROSS JOIN LATERAL generate_series(1, t.marked) AS n
 
 -- register --
 -- What is as it was last seen is no change.
@@ -193,10 +193,10 @@ FROM (SELECT b.parts, b.ref, {born} AS born, count(*) AS many, max(w.at) AS at,
                                              WHERE c.worker_name = 'gov_handoff_intake' AND c.source_name = %(scope)s))
 
 -- tell_objects --
-SELECT oneroof.gov_untold_tell(%(source)s::text, %(most)s::bigint, %(wait)s::boolean)
+SELECT oneroof.gov_objects_emit(%(source)s::text, %(most)s::bigint, %(wait)s::boolean)
 
 -- tell --
-SELECT oneroof.gov_handoffs_tell(%(source)s::text, %(which)s::text)
+SELECT oneroof.gov_changes_emit(%(source)s::text, %(which)s::text)
 
 -- count_untold --
 SELECT count(*) FROM (SELECT DISTINCT h.source_name, h.change_kind, h.group_key FROM oneroof.governance_handoff AS h WHERE h.changes > h.told) AS g

@@ -12,4 +12,4 @@ SELECT CASE WHEN EXISTS (SELECT FROM over)
             THEN oneroof.gov_retry_end(ARRAY(SELECT o.item_id FROM over AS o), 'done'::text, 'applied again'::text) ELSE 0 END
 
 -- know --
-SELECT oneroof.gov_retry_know(%(scope)s::text, array_agg(r.source_key), array_agg(r.candidate_key)) FROM ({rows}) AS r WHERE NOT r.own
+SELECT oneroof.gov_retry_link_candidates(%(scope)s::text, array_agg(r.source_key), array_agg(r.candidate_key)) FROM ({rows}) AS r WHERE NOT r.own

@@ -25,13 +25,13 @@ SELECT EXISTS (SELECT FROM oneroof.governance_fact_set AS f WHERE f.source_name 
 SELECT oneroof.gov_classes_refresh() + oneroof.gov_objects_refresh() + oneroof.gov_inventory_gaps()
 
 -- absorb --
-SELECT a.taken, a.remaining FROM oneroof.gov_handoffs_absorb(%(most)s::bigint) AS a
+SELECT a.taken, a.remaining FROM oneroof.gov_group_marks_take(%(most)s::bigint) AS a
 
 -- judge --
 SELECT oneroof.gov_fact_sets_judge(%(source)s::text, %(most)s::bigint), oneroof.gov_objects_judge(%(source)s::text, %(most)s::bigint)
 
 -- mark --
-SELECT oneroof.gov_gate_mark(%(source)s::text, %(most)s::bigint)
+SELECT oneroof.gov_input_mark(%(source)s::text, %(most)s::bigint)
 
 -- apply --
 SELECT oneroof.gov_scan_apply(%(source)s::text, %(most)s::bigint)
@@ -49,4 +49,4 @@ SELECT EXISTS (SELECT FROM oneroof.governance_candidate_state AS c WHERE c.sourc
                WHERE w.source_name = %(source)s AND w.worker_name IN ('gov_handoff_intake', 'gov_backfill_sweep') AND w.window_horizon IS NOT NULL)
 
 -- tell --
-SELECT oneroof.gov_findings_tell(%(source)s::text, %(most)s::bigint)
+SELECT oneroof.gov_findings_raise(%(source)s::text, %(most)s::bigint)

@@ -85,7 +85,7 @@ acts AS MATERIALIZED (
                          OR starts_with(regexp_replace(o.subject, '^[^:]*:', ''), g.source_name || '#'))
     -- A storm that was absorbed may come again in a moment, unless nobody is at work.
     WHEN o.issue_type = 'group_invalidation_storm'
-      THEN oneroof.gov_handoff_share() <= p.storm_share
+      THEN oneroof.gov_group_marks_share() <= p.storm_share
            AND (o.last_seen_at < (SELECT oneroof.gov_now()) - interval '2 minutes'
                 OR NOT EXISTS (SELECT FROM workers AS w
                                WHERE w.worker_name = 'gov_handoff_intake' AND w.state IN ('working', 'quiet', 'blind')))

@@ -6,7 +6,7 @@ SELECT oneroof.gov_events_promote(%(type)s::text, %(most)s::bigint)
 
 -- promotable --
 -- Whether anything is held that may be emitted now, or tried again.
-SELECT (oneroof.gov_events_lively() <> '{}'
+SELECT (oneroof.gov_events_promotable() <> '{}'
         OR EXISTS (SELECT FROM oneroof.governance_event AS e WHERE e.state = 'stuck' AND e.tried_at < oneroof.gov_now() - interval '5 minutes'))
        AND oneroof.gov_gate_is_open('governance.emit_enabled'::text)
 

@@ -13,4 +13,4 @@ WHERE r.retired_at IS NULL AND NOT r.is_kept AND NOT EXISTS (SELECT FROM oneroof
 ORDER BY r.removed_at LIMIT 1
 
 -- bury --
-SELECT b.buried, b.is_over FROM oneroof.gov_source_bury(%(name)s::text, %(most)s::bigint) AS b
+SELECT b.buried, b.is_over FROM oneroof.gov_source_retire_objects(%(name)s::text, %(most)s::bigint) AS b

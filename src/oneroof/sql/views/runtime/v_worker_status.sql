@@ -1,4 +1,4 @@
--- Every cursor with the liveness of its executor (doc 39 §39.6; docs/explanation/liveness.md):
+-- Every cursor with the liveness of its executor (doc 39 §39.6; docs/explanation/runtime/watch.md):
 --   paused    its policy says so           released  nobody holds its lease
 --   dead      holds a lease, no tick for one and a half TTLs, so that a finding is there within two
 --   blind     ticks, but the horizon is pinned and its frontier cannot move

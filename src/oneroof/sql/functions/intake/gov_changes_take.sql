@@ -3,7 +3,7 @@
 -- read again adds only windows that are not there; it marks like any other, which does no harm, and is part of no storm. A change that no
 -- kind fits is no handoff. p_rows are objects with row, class, ref, system, actor, born, many, at, start and ends. Answers how many groups
 -- were marked, by how many changes; of what is read again, how many windows were missing.
-CREATE OR REPLACE FUNCTION oneroof.gov_handoff_take(p_source text, p_again boolean, p_rows jsonb) RETURNS TABLE (marked bigint, changes bigint)
+CREATE OR REPLACE FUNCTION oneroof.gov_changes_take(p_source text, p_again boolean, p_rows jsonb) RETURNS TABLE (marked bigint, changes bigint)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET enable_nestloop = off

@@ -2,7 +2,7 @@
 -- its facts. One whose facts nobody has judged yet waits, and so does an object that was judged before its row changed. One that was
 -- gone is back if its row was just applied, and that stays known: no silent resurrection (doc 31 §7). Answers how many were told or
 -- are to be judged anew.
-CREATE OR REPLACE FUNCTION oneroof.gov_gate_mark(p_source text, p_most bigint) RETURNS bigint
+CREATE OR REPLACE FUNCTION oneroof.gov_input_mark(p_source text, p_most bigint) RETURNS bigint
 LANGUAGE sql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET random_page_cost = 1.1

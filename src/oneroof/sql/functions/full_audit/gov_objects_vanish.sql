@@ -1,6 +1,6 @@
 -- Candidates whose rows are not there: vanished, which is undecided, until the audit retires them or holds them (doc 31 §7). Answers
 -- how many.
-CREATE OR REPLACE FUNCTION oneroof.gov_candidates_lose(p_source text, p_candidate_keys text[]) RETURNS bigint
+CREATE OR REPLACE FUNCTION oneroof.gov_objects_vanish(p_source text, p_candidate_keys text[]) RETURNS bigint
 LANGUAGE sql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET random_page_cost = 1.1

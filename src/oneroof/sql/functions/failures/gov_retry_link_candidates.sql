@@ -1,6 +1,6 @@
 -- Which candidates the rows of open items are, as the rows say now: kept with the item, since nothing else leads from a row to its
 -- candidate. One that another row stands for, or that never became a candidate, has none.
-CREATE OR REPLACE FUNCTION oneroof.gov_retry_know(p_source text, p_keys text[], p_candidates text[]) RETURNS void
+CREATE OR REPLACE FUNCTION oneroof.gov_retry_link_candidates(p_source text, p_keys text[], p_candidates text[]) RETURNS void
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET random_page_cost = 1.1
@@ -19,7 +19,7 @@ BEGIN
   )
   SELECT array_agg(n.item_id) INTO v_items FROM known AS n;
   IF v_items IS NOT NULL THEN
-    PERFORM oneroof.gov_retry_tell(v_items);
+    PERFORM oneroof.gov_retry_note_objects(v_items);
   END IF;
 END
 $$;

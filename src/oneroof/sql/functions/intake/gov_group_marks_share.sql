@@ -1,5 +1,5 @@
 -- Which share of the groups that are known is marked at this moment; of a handful nothing is said.
-CREATE OR REPLACE FUNCTION oneroof.gov_handoff_share() RETURNS real
+CREATE OR REPLACE FUNCTION oneroof.gov_group_marks_share() RETURNS real
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$

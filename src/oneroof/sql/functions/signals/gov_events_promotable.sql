@@ -1,5 +1,5 @@
 -- The types that may be emitted and of which something is held, so that it is about to be promoted.
-CREATE OR REPLACE FUNCTION oneroof.gov_events_lively() RETURNS text[]
+CREATE OR REPLACE FUNCTION oneroof.gov_events_promotable() RETURNS text[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET jit = off

@@ -1,5 +1,5 @@
 -- Tell some populations that changed: a finding for each type and class, open while there is anybody (doc 31 §10). Answers how many.
-CREATE OR REPLACE FUNCTION oneroof.gov_findings_tell(p_source text, p_most bigint) RETURNS bigint
+CREATE OR REPLACE FUNCTION oneroof.gov_findings_raise(p_source text, p_most bigint) RETURNS bigint
 LANGUAGE sql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$

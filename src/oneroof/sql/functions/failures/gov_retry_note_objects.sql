@@ -1,6 +1,6 @@
 -- What is known of the objects whose rows these items are: that the last change of the row failed and is tried again, or is a dead
 -- letter. The newest version that failed says so, until its item is over. An object that has no candidate is accounted by its item.
-CREATE OR REPLACE FUNCTION oneroof.gov_retry_tell(p_items bigint[]) RETURNS void
+CREATE OR REPLACE FUNCTION oneroof.gov_retry_note_objects(p_items bigint[]) RETURNS void
 LANGUAGE sql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET random_page_cost = 1.1

@@ -2,7 +2,7 @@
 -- that there are (doc 32 §5, steps 3 and 5); or, while more of the source is being read, which may be of the same windows, of those that
 -- have been 'waiting' for it too long. A window that goes into a later one's signal is noted as told by it, so that whoever reads it again
 -- tells nothing. A group that is told of too often waits for the end of its digest, whoever asks. Answers how many windows were told.
-CREATE OR REPLACE FUNCTION oneroof.gov_handoffs_tell(p_source text, p_which text) RETURNS bigint
+CREATE OR REPLACE FUNCTION oneroof.gov_changes_emit(p_source text, p_which text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET enable_nestloop = off

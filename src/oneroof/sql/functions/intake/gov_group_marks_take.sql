@@ -1,6 +1,6 @@
 -- Take marks of groups: what their members are judged by is judged again, now that it may have changed (doc 32 §9). In a storm, which
 -- is a finding then, p_most at a time, as long as most groups are marked (doc 31 §11). Whoever marks a group meanwhile marks it anew. Answers how many were taken, and how many are left.
-CREATE OR REPLACE FUNCTION oneroof.gov_handoffs_absorb(p_most bigint) RETURNS TABLE (taken bigint, remaining bigint)
+CREATE OR REPLACE FUNCTION oneroof.gov_group_marks_take(p_most bigint) RETURNS TABLE (taken bigint, remaining bigint)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -15,7 +15,7 @@ BEGIN
     RETURN;
   END IF;
   v_limit := (SELECT p_most FROM oneroof.governance_worker_policy AS p
-              WHERE p.worker_name = 'gov_handoff_intake' AND oneroof.gov_handoff_share() > p.storm_share
+              WHERE p.worker_name = 'gov_handoff_intake' AND oneroof.gov_group_marks_share() > p.storm_share
                 AND EXISTS (SELECT FROM oneroof.governance_finding AS f WHERE f.is_open AND f.issue_type = 'group_invalidation_storm'));
   WITH picked AS MATERIALIZED (
     SELECT k.class FROM oneroof.governance_group_mark AS k WHERE k.dirty ORDER BY k.dirtied_at, k.class LIMIT v_limit FOR UPDATE SKIP LOCKED

@@ -2,7 +2,7 @@
 -- met none, close its findings and forget what was known of its classes, some at a time too. Where it stands is kept: whoever comes
 -- next goes on. One who comes while another is at it leaves it to him. A source that is there again is left alone. Answers how many were
 -- retired, and whether it is over.
-CREATE OR REPLACE FUNCTION oneroof.gov_source_bury(p_source text, p_most bigint) RETURNS TABLE (buried bigint, is_over boolean)
+CREATE OR REPLACE FUNCTION oneroof.gov_source_retire_objects(p_source text, p_most bigint) RETURNS TABLE (buried bigint, is_over boolean)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET random_page_cost = 1.1
@@ -64,7 +64,7 @@ BEGIN
   END IF;
   UPDATE oneroof.governance_class_finding AS g SET population = 0, samples = '{}', is_told = false
   WHERE g.source_name = p_source AND g.population > 0;
-  v_left := oneroof.gov_findings_tell(p_source, p_most);
+  v_left := oneroof.gov_findings_raise(p_source, p_most);
   IF v_left = 0 THEN
     DELETE FROM oneroof.governance_fact_set AS f
     WHERE f.ctid = ANY (ARRAY(SELECT d.ctid FROM oneroof.governance_fact_set AS d WHERE d.source_name = p_source LIMIT p_most));
@@ -86,7 +86,7 @@ BEGIN
     FROM oneroof.governance_finding AS f
     WHERE f.is_open AND f.issue_type = 'mass_vanishing' AND starts_with(f.coalesce_key, 'mass_vanishing:' || p_source || ':');
     UPDATE oneroof.governance_source_removed AS r SET retired_at = at WHERE r.source_name = p_source;
-    PERFORM oneroof.gov_audit('source'::text, p_source, 'retire'::text);
+    PERFORM oneroof.gov_audit_note('source'::text, p_source, 'retire'::text);
   END IF;
   RETURN QUERY SELECT 0::bigint, v_left = 0;
 END
