@@ -43,7 +43,8 @@ def test_version_and_help_load_no_command(word: str) -> None:
     """Nor anything that only a command needs."""
     modules = loaded(word)
     assert not HEAVY & modules
-    assert {name for name in modules if name.startswith("oneroof.cli.")} == {"oneroof.cli.closed_pipe", "oneroof.cli.session"}
+    own = {name for name in modules if name.startswith("oneroof.cli.")}
+    assert own == {"oneroof.cli.closed_pipe", "oneroof.cli.session"}
 
 
 def test_status_loads_what_it_needs(installed_database: str) -> None:

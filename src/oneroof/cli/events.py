@@ -18,6 +18,7 @@ from oneroof.cli.paper import table
 from oneroof.cli.session import Session, escaped, stop_on_signal
 from oneroof.database.connection import Connection, inspect
 from oneroof.errors import Unavailable, Usage, printable
+from oneroof.failures.batch_size import Width
 from oneroof.people import gates, requests
 from oneroof.signals import emission, event_types, outbox_reader
 from oneroof.signals.outbox_reader import Place, Signal
@@ -122,10 +123,10 @@ def promote(
     connection = session.connect_installed()
     gates.require_open(connection, emission.GATE)
     chosen: list[str | None] = [*event_types.named(connection, types)] if types else [None]
-    done = 0
+    done, width = 0, Width(most=batch)
     with session.meter("promoting") as meter:
         # What waits for one of another type has its turn when that is gone.
-        while moved := sum(emission.promote(connection, name, most=batch) for name in chosen):
+        while moved := sum(emission.promote(connection, name, width=width) for name in chosen):
             done += moved
             meter(f"{done:,} events", 0, 0)
     session.emit({"promoted": done}, lambda out: out.print(f"{done:,} events left the hold"))

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from oneroof.database.connection import Connection
 from oneroof.database.statements import one, queries
 from oneroof.database.transaction import transaction
+from oneroof.failures.batch_size import Width
 from oneroof.findings import store
 from oneroof.signals import emission
 from oneroof.signals.emission import Event
@@ -68,9 +69,9 @@ def retire(connection: Connection) -> int:
 
 def promote(connection: Connection) -> int:
     """Emit some of what is held and may be emitted now; how many."""
-    promoted = 0
+    promoted, width = 0, Width(most=emission.BATCH)
     for _ in range(BATCHES):
-        moved = emission.promote(connection) if emission.promotable(connection) else 0
+        moved = emission.promote(connection, width=width) if emission.promotable(connection) else 0
         promoted += moved
         if not moved:
             break

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from psycopg.errors import RaiseException
 from psycopg.rows import class_row
@@ -22,7 +21,6 @@ from oneroof.failures.batch_size import Width
 GATE = "governance.emit_enabled"
 WORKER = "oneroof_worker"
 BATCH = 5_000
-_widths: WeakKeyDictionary[Connection, Width] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,13 +91,14 @@ def emit(connection: Connection, batch: Iterable[Event]) -> Emitted:
     return Emitted(*one(connection, queries("signals/emission")["emit"], {"events": Jsonb(parts)}))
 
 
-def promote(connection: Connection, event_type: str | None = None, *, most: int = BATCH) -> int:
+def promote(
+    connection: Connection, event_type: str | None = None, *, most: int = BATCH, width: Width | None = None
+) -> int:
     """Emit some of what is held, of a type or of any that is active, in a transaction of its own; nought is the end.
-    Where the outbox refuses one of them it is found by halving, and the next call goes on as narrow as this one ended.
+    Where the outbox refuses an event it is found by halving. A caller that promotes again gives the same `width` again:
+    the next call goes on as narrow as this one ended.
     """
-    width = _widths.get(connection)
-    if width is None or width.most != most:
-        width = _widths[connection] = Width(most=most)
+    width = width or Width(most=most)
     while True:
         try:
             with transaction(connection, doing="promoting held events", role=WORKER, lock_timeout=5):
