@@ -242,7 +242,8 @@ def test_a_full_disk_pauses_a_sweep_which_goes_on_by_itself(home: Path) -> None:
         import subprocess, sys
         from pathlib import Path
         import psycopg
-        from oneroof import approvals, gates, migrate
+        from oneroof.install import migrate
+        from oneroof.people import gates, requests
         from oneroof.config import Settings
         from oneroof.embedded.server import EmbeddedServer
         from oneroof.estate.build import build
@@ -269,7 +270,7 @@ def test_a_full_disk_pauses_a_sweep_which_goes_on_by_itself(home: Path) -> None:
                     psycopg.connect(server.dsn(user="approver"), autocommit=True) as deciding,
                 ):
                     request = gates.request(asking, "governance.workers_enabled", reason="x")
-                    approvals.decide(deciding, request, "approved")
+                    requests.decide(deciding, request, "approved")
                 words = ["-m", "oneroof", "run", "backfill_sweep", "--until-idle", "--dsn", server.dsn()]
                 run = subprocess.Popen([sys.executable, *words], stdout=2, stderr=subprocess.PIPE, text=True)
                 for line in run.stderr:

@@ -69,7 +69,7 @@ def zombie(admin: Connection, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     def halt_first(connection: Connection, *given: Any, **more: Any) -> Any:
         monkeypatch.setattr(apply_batch, "apply", apply)
         # The heir cannot have the lease before the transaction of the other is over: that is the fence.
-        with suppress(psycopg.errors.LockNotAvailable):
+        with suppress(psycopg.errors.LockNotAvailable, HeldElsewhere):
             admin.execute("SET lock_timeout = '100ms'")
             inventory.run_out(admin)
             inventory.inherit(admin, tailed)

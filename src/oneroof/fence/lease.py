@@ -7,6 +7,7 @@ begins with; it keeps its row lock to the end, so whoever lost the lease commits
 
 from __future__ import annotations
 
+import time
 import uuid
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,6 +22,9 @@ from oneroof.errors import HeldElsewhere
 TTL = 30.0
 # For so long a tick is fresh, but for no more than a quarter of the TTL.
 FRESH = 1.0
+# Seconds for which a claim waits for a lease whose row is locked, and between two tries: without the first, the heir of
+# a process that was killed is refused until the server has ended its last batch.
+LOCKED, PAUSE = 5.0, 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +42,23 @@ def executor_name(worker: str, source: str | None) -> str:
 
 
 def claim(connection: Connection, executor: str, *, instance: str, ttl: float = TTL) -> Lease:
-    """Take the lease, or say who has it."""
-    had, held = claim_many(connection, [executor], instance=instance, ttl=ttl)
-    if not had:
-        raise HeldElsewhere(held[executor], hint="wait for it to end, or for its lease to run out")
-    return had[executor]
+    """Take the lease, or say who has it. The last batch of a process that was killed may keep the lease locked until
+    the server notices, so it is waited for.
+    """
+    until = time.monotonic() + LOCKED
+    while True:
+        had, held = claim_many(connection, [executor], instance=instance, ttl=ttl)
+        if had:
+            return had[executor]
+        if time.monotonic() > until or not _is_stale(connection, executor, ttl=ttl):
+            raise HeldElsewhere(held[executor], hint="wait for it to end, or for its lease to run out")
+        time.sleep(PAUSE)
+
+
+def _is_stale(connection: Connection, executor: str, *, ttl: float) -> bool:
+    """Whether it could be claimed if its row were not locked."""
+    held = connection.execute(queries("fence/lease")["holders"], {"executors": [executor]}).fetchall()
+    return all(not owner or ago > ttl for _, owner, ago in held)
 
 
 def claim_many(
