@@ -92,6 +92,38 @@ def test_every_link_between_pages_leads_somewhere() -> None:
             assert (page.parent / target).exists(), f"{page.relative_to(ROOT)} links to {target}"
 
 
+def test_every_page_of_explanation_is_linked_from_the_readme_or_the_flow() -> None:
+    """A page that nothing leads to is a page that goes out of date unseen."""
+    front = [ROOT / "README.md", ROOT / "docs" / "explanation" / "flow.md"]
+    linked = {
+        (page.parent / target).resolve()
+        for page in front
+        for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#]+)", page.read_text(encoding="utf-8"))
+    }
+    for page in ROOT.glob("docs/explanation/**/*.md"):
+        assert page.resolve() in linked, f"{page.relative_to(ROOT)} is linked from neither README.md nor flow.md"
+
+
+def test_every_anchor_of_a_link_is_a_heading() -> None:
+    """`page.md#heading` and `#heading` name a heading of that page, as GitHub writes it."""
+    for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]:
+        for target, anchor in re.findall(r"\]\((?!https?:)([^)#]*)#([^)]+)\)", page.read_text(encoding="utf-8")):
+            text = ((page.parent / target) if target else page).read_text(encoding="utf-8")
+            headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+            slugs = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+            assert anchor in slugs, f"{page.relative_to(ROOT)} links to {target}#{anchor}"
+
+
+def test_every_test_that_a_page_names_exists() -> None:
+    """`tests/…` in backticks is a file or a folder, and `::name` a test in it."""
+    for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]:
+        for path, name in re.findall(r"`(tests/[\w/.]+)(?:::(\w+))?`", page.read_text(encoding="utf-8")):
+            assert (ROOT / path).exists(), f"{page.relative_to(ROOT)} names {path}"
+            if name:
+                text = (ROOT / path).read_text(encoding="utf-8")
+                assert f"def {name}(" in text, f"{page.relative_to(ROOT)} names {path}::{name}"
+
+
 def test_every_command_that_the_pages_name_exists() -> None:
     """`oneroof word …` in a code block or in backticks is a command of this version, and its options exist."""
     known = {path[1:]: text for path, text in commands(typer.main.get_command(application()), ("oneroof",))}

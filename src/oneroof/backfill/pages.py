@@ -1,4 +1,4 @@
-"""The next portion of a sweep page by page, where no index gives an order (docs/explanation/tail/tail.md).
+"""The next portion of a sweep page by page, where no index gives an order (docs/explanation/tail/frontier.md).
 
 A range of ctids is counted first, which reads row headers alone, and cut where a batch of rows ends. A rewrite of the
 table moves rows to where the sweep has been: the mark of its files tells, and it begins anew.

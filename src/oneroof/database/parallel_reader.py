@@ -1,4 +1,4 @@
-"""Parallel reading: ranges of a table, read by several connections at once (docs/explanation/full_audit/full-audit.md,
+"""Parallel reading: ranges of a table, read by several connections at once (docs/explanation/full_audit/comparison.md,
 proof.md).
 
 Adding up is work for a processor, so that a second connection halves it. The answers come in the order of the ranges,

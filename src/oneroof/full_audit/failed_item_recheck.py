@@ -1,5 +1,5 @@
 """A second look at what was put aside: the audit tries the rows of items that are not over
-(docs/explanation/full_audit/full-audit.md).
+(docs/explanation/full_audit/comparison.md).
 
 Whether an item is true nobody can tell but by trying: a row that can be applied, or was, needs none, and a row that is
 gone is accounted by what became of its candidate. What fails stays as it is, and is not counted as an attempt.

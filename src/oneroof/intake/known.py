@@ -1,4 +1,4 @@
-"""What the reader of the newest rows need not look at again (docs/explanation/tail/tail.md)."""
+"""What the reader of the newest rows need not look at again (docs/explanation/tail/frontier.md)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """The newest rows of a source by their timestamp, read without waiting for the frontier
-(docs/explanation/tail/tail.md).
+(docs/explanation/tail/frontier.md).
 
 Each call reads one batch from an index on (timestamp, key), applies what was not seen and remembers it in the open set,
 so that the frontier pass applies none of it again. Nothing that is complete rests on these reads: what they miss the

@@ -1,5 +1,5 @@
 """The inbox: which signals a recipient wants to see, and which it has seen (doc 41 §41.8,
-docs/explanation/signals/signals.md).
+docs/explanation/signals/register-before-emit.md).
 
 A recipient is an office or a person. What it wants are rows of the host's `event_subscription`, what it has seen rows
 of `event_read`; of each signal there is one, however many subscriptions fit it and however many sessions read at once.

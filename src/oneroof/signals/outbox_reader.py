@@ -1,4 +1,4 @@
-"""The signals of the outbox, in an order in which none is lost, as CloudEvents (docs/explanation/signals/signals.md).
+"""The signals of the outbox, in an order in which none is lost, as CloudEvents (docs/explanation/signals/register-before-emit.md).
 
 The order is that of transactions, up to the horizon below which all are finished: a transaction that commits late is
 beyond it until it has, so whatever was read stays behind the cursor and nothing appears there later. Timestamps only

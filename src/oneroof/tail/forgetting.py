@@ -1,5 +1,5 @@
 """What one intake knows of the open set: the latest xid in it, and how far it is forgotten
-(docs/explanation/tail/tail.md).
+(docs/explanation/tail/frontier.md).
 
 Versions that the frontier has passed are forgotten a few at a time. Until a vacuum has come by, deleted entries still
 lie in the way of a search from the beginning; so each round begins where the last finished one ended: nothing is

@@ -1,4 +1,4 @@
-"""The lossless tail (design: the tail; docs/explanation/tail/tail.md): which rows of a source are read, and in what
+"""The lossless tail (design: the tail; docs/explanation/tail/frontier.md): which rows of a source are read, and in what
 pieces.
 
 Every row version carries the xid that wrote it. A window is all versions with F <= xid < H, where every transaction

@@ -5,7 +5,7 @@ recount. Sums over sets of facts tell what has drifted, and sums over buckets of
 keys compared. What is wrong is put right as a dirty mark, and comes round through the gate and the scan like any
 change; what is gone becomes a tombstone, unless too much of a group went at once. What the source was found to have is
 kept as a snapshot (doc 31 §5). Every step is a short transaction, or a part of one, and where the audit stands is in
-`window_at`, from where it goes on after a crash (docs/explanation/full_audit/full-audit.md).
+`window_at`, from where it goes on after a crash (docs/explanation/full_audit/comparison.md).
 """
 
 from __future__ import annotations
