@@ -159,7 +159,7 @@ def test_one_object_is_listed_by_its_key(installed_database: str, operator: Conn
         (["GOV-DOT", "GOV-SIV"], "object", True)
     ]
     none = command("owners", "list", "--subject", "c:2", dsn=installed_database)
-    assert (none.code, none.out) == (0, "nobody answers\n")
+    assert (none.code, none.out) == (0, "no owners\n")
 
 
 def test_two_people_make_an_exception_and_one_takes_it_back(installed_database: str) -> None:

@@ -1,7 +1,7 @@
 """A first sweep in parallel, over disjoint ranges (doc 31 §11), each with a cursor and a lease of its own.
 
 A range is `source#i/n` in the cursor, with the window's H of the whole. Where to cut is taken from a sample, once, and
-kept with the cursors: whoever goes on after a crash, with however many processes, finds the same ranges. The last one
+kept with the cursors: a process that goes on after a crash finds the same ranges. The last one
 also has the rows without a timestamp.
 """
 

@@ -20,7 +20,7 @@ from oneroof.database.connection import Connection
 from oneroof.database.statements import execute, queries
 from oneroof.sources.source import Source
 
-# What nobody has judged yet is undecided, under no ruleset.
+# A candidate that was not judged yet is undecided, under no ruleset.
 NO_RULESET = "none"
 EVERY = sql.SQL("true")
 NO_MORE = sql.SQL("")

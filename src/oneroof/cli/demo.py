@@ -1,4 +1,4 @@
-"""`oneroof demo`: everything at once, on the embedded server, for somebody who has never seen it."""
+"""`oneroof demo`: everything at once, on the embedded server: install, sweep, judge, prove."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def list_types(
             t.owner_hint,
             t.is_registered,
             t.is_active,
-            t.approved_by or ("nobody here" if t.is_active else None),
+            t.approved_by or ("no approval here" if t.is_active else None),
             t.held or None,
             t.description,
         )
@@ -159,8 +159,8 @@ def tail(
 ) -> None:
     """Print the signals of event_outbox as CloudEvents 1.0, one JSON document a line, each with the cursor behind it.
 
-    A signal is printed when every transaction that began before its own is over, so that none is passed by; whoever
-    goes on from a cursor gets each signal behind it once.
+    A signal is printed when every transaction that began before its own is over, so that none is passed by; a reader
+    that goes on from a cursor gets each signal behind it once.
     """
     session: Session = ctx.obj
     if form not in ("cloudevents", "lines"):
@@ -237,7 +237,7 @@ class Printer:
 
 
 def _wait(stop: threading.Event, seconds: float) -> bool:
-    """Wait a while; True if meanwhile whoever read our output went away."""
+    """Wait a while; True if meanwhile the reader of our output went away."""
     poll = select.poll()
     poll.register(sys.stdout.fileno(), 0)
     until = time.monotonic() + seconds

@@ -56,7 +56,7 @@ def read(
     chosen: list[UUID] = typer.Argument(None, metavar="[EVENT_ID]...", help="As `oneroof inbox list` shows them."),
     everything: bool = typer.Option(False, "--all", help="All that is unread now."),
 ) -> None:
-    """Note that the recipient has seen these signals; each is noted once, whoever repeats it."""
+    """Note that the recipient has seen these signals; each is noted once, however often it is repeated."""
     session: Session = ctx.obj
     if bool(chosen) == everything:
         raise Usage("which signals? some ids, or --all", hint=f"oneroof inbox list {recipient}")

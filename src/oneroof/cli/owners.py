@@ -92,7 +92,7 @@ def list_owners(
     cells = [(source, name, *_cells(found)) for source, name, found in places[:MOST]]
     session.emit(
         rows,
-        lambda out: out.print(table(["source", "subject", *RESPONSIBILITIES], cells) if cells else "nobody answers"),
+        lambda out: out.print(table(["source", "subject", *RESPONSIBILITIES], cells) if cells else "no owners"),
     )
     if len(places) > MOST:
         session.say(f"{len(places) - MOST} more are not shown: oneroof owners list --json")

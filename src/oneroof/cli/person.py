@@ -27,7 +27,7 @@ def list_people(ctx: typer.Context) -> None:
     rows = directory.listing(session.connect_installed())
     columns = ["person", "name", "logins", "roles", "missing"]
     cells = [(p.person_code, p.display_name, p.logins, p.roles, p.memberships_missing) for p in rows]
-    session.emit(rows, lambda out: out.print(table(columns, cells) if rows else "nobody yet: oneroof person add"))
+    session.emit(rows, lambda out: out.print(table(columns, cells) if rows else "no person yet: oneroof person add"))
 
 
 @app.command()

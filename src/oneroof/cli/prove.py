@@ -187,7 +187,7 @@ def _tell(paper: Console, found: Certificate, checked: Checked) -> None:
     signed = checked.signed
     words = "not signed"
     if signed.is_signed:
-        whose = "by the key that was given" if signed.is_vouched else "by a key that nobody vouches for"
+        whose = "by the key that was given" if signed.is_vouched else "by a key that is not vouched for"
         words = f"signed {whose}, {signed.fingerprint}"
     paper.print(Text.assemble(_tick(True), f" intact: sha256 {checked.sha256}"))
     paper.print(Text.assemble(_tick(True), f" {words}") if signed.is_signed else Text(words))

@@ -28,10 +28,10 @@ def replay(
     dry_run: bool = typer.Option(False, "--dry-run", help="Say what would change, and change nothing."),
 ) -> None:
     """Read a source again and add what is missing: candidates, marks of groups, signals. What is there stays as it is,
-    and what was told is not told again, so a replay of a complete state adds nothing.
+    and no signal is emitted twice, so a replay of a complete state adds nothing.
 
-    The cursor stays where it is. Ctrl-C breaks off between two pieces; run it again to go over the rest. Needs the
-    lease of the worker (exit 5 if somebody has it: oneroof pause WORKER) and the gate governance.workers_enabled.
+    The cursor stays where it is. Ctrl-C breaks off between two page ranges; run it again to go over the rest. Needs the
+    lease of the worker (exit 5 if a process has it: oneroof pause WORKER) and the gate governance.workers_enabled.
     """
     session: Session = ctx.obj
     connection = session.connect_installed()

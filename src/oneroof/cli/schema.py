@@ -158,7 +158,7 @@ def _report(session: Session, connection: Connection, *, changed: bool) -> None:
     }
     done = "installed" if changed else "already installed and current"
     session.emit(
-        document, lambda out: out.print(f"oneroof {__version__} {done}; every gate that nobody opened is closed")
+        document, lambda out: out.print(f"oneroof {__version__} {done}; every gate that was not opened is closed")
     )
 
 

@@ -27,8 +27,8 @@ def status(ctx: typer.Context) -> None:
     """How far every worker is and whether it lives; exit 1 if one is dead. Writes nothing.
 
     States: working; quiet (ticks, nothing to do); dead (holds a lease, no longer ticks); blind (ticks, but an old
-    transaction pins the horizon); paused; released (nobody runs it). Lag is the age of the newest row seen; frontier is
-    how long ago everything older was known to be seen. A total of batches is an estimate.
+    transaction pins the horizon); paused; released (no process runs it). Lag is the age of the newest row seen;
+    frontier is how long ago everything older was known to be seen. A total of batches is an estimate.
     """
     session: Session = ctx.obj
     found = reads.read(session.connect_installed())
@@ -49,7 +49,7 @@ def show(out: Console, found: Status) -> None:
         ]
         out.print(table(["source", "objects", "governed", *(term.replace("_", " ") for term in TERMS)], cells))
     if not found.has_owners:
-        out.print("nobody owns anything yet: verdicts that need an owner wait (oneroof owners import FILE)")
+        out.print("no owners yet: verdicts that need an owner wait (oneroof owners import FILE)")
     d, h = found.depth, found.horizon
     dirty, stale = (f"more than {MOST:,}" if count > MOST else f"{count:,}" for count in (d.dirty, d.stale))
     out.print(f"depth: {dirty} dirty, {stale} past their time, {d.waiting:,} waiting, {d.dead:,} dead letters")

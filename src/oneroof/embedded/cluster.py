@@ -1,8 +1,8 @@
 """The cluster: its folders, its version, its settings, and the plan by which a warden runs it.
 
 Everything is under `<home>/server/`: `data/`, the locks, the log and, when the path is short enough, the
-socket. Invariant: the server has no TCP port and trusts whoever reaches its socket, so the folder of the
-socket must be the owner's and nobody else's, or nothing is started.
+socket. Invariant: the server has no TCP port and trusts every process that reaches its socket, so the folder of
+the socket must be the owner's alone, or nothing is started.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Cluster:
             ) from None
         if mode & 0o077:
             raise Unavailable(
-                f"the data folder {folder} is open to other users, who could enter the server as anybody",
+                f"the data folder {folder} is open to other users, who could enter the server as any user",
                 hint=f"chmod 700 '{folder}'",
             )
         return cls(folder)
@@ -144,7 +144,7 @@ class Cluster:
         )
 
     def place_socket(self, identity: Identity) -> Path:
-        """Choose, make and check the folder of the socket, and note it for those who join."""
+        """Choose, make and check the folder of the socket, and note it for processes that join."""
         place = self.folder
         # libpq takes a comma for a list of hosts, and a pid file has one item to a line.
         if not _fits(place) or "," in str(place) or not str(place).isprintable():
@@ -172,7 +172,7 @@ class Cluster:
             if not ours or status.st_mode & 0o077:
                 raise Unavailable(
                     f"{place}, which is to hold the embedded server's socket, is not a private folder of ours",
-                    hint="somebody may want to pose as the server; remove it, or set TMPDIR to a private folder",
+                    hint="another user may want to pose as the server; remove it, or set TMPDIR to a private folder",
                 )
             return place
         raise Unavailable(
@@ -209,13 +209,13 @@ class Cluster:
         )
 
     def check_reachable(self) -> None:
-        """Refuse to wait for a server that is ready but whose socket somebody has removed."""
+        """Refuse to wait for a server that is ready but whose socket was removed."""
         with suppress(FileNotFoundError):
             record = (self.data / "postmaster.pid").read_text().splitlines()
             socket = Path(os.fsdecode(self._socket_note.read_bytes())) / f".s.PGSQL.{PORT}"
             if record[-1].strip() == "ready" and not socket.exists():
                 raise Unavailable(
-                    f"the embedded server runs, but somebody has removed its socket {socket}",
+                    f"the embedded server runs, but its socket {socket} was removed",
                     hint=f"kill -INT {record[0]}, and the next command starts it anew",
                 )
 

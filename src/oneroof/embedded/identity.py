@@ -1,6 +1,6 @@
 """Identity: as whom the server runs, for PostgreSQL refuses to run as root.
 
-An ordinary user runs it directly. Root runs it in a user namespace in which it is nobody: the files stay
+An ordinary user runs it directly. Root runs it in a user namespace without rights: the files stay
 root's. Where namespaces are forbidden, root drops to an ordinary user, who then owns the server folder.
 Invariant: `owner` is the only user who can pass the folders that protect the socket, besides root.
 """

@@ -52,7 +52,7 @@ class EmbeddedServer:
     ) -> EmbeddedServer:
         """Join the server of `home`, starting it if need be, and wait as long as it takes to recover.
 
-        `linger` and `overrides` (settings of PostgreSQL) count only for whoever starts it.
+        `linger` and `overrides` (settings of PostgreSQL) count only for the process that starts it.
         """
         found = find_binaries(pg_bin=pg_bin)
         cluster = Cluster.under(home)
@@ -94,7 +94,7 @@ class EmbeddedServer:
             raise from_database(error, f"creating the database {name}") from None
 
     def close(self) -> None:
-        """Give up this process's share; the server goes when nobody has one."""
+        """Give up this process's share; the server goes when no process has one."""
         if self._share is not None:
             # Closed and not unlocked: a forked child keeps what it has.
             os.close(self._share)

@@ -1,9 +1,9 @@
 """The warden: the small process that owns the postmaster, and ends it when the last user is gone.
 
 Run as a script, detached, with nothing but the standard library, so that it starts fast and holds nothing
-else. It makes the data folder if there is none, starts postgres, waits until nobody holds `users.lock`,
+else. It makes the data folder if there is none, starts postgres, waits until no process holds `users.lock`,
 lingers, and stops it. Invariant: no server without a warden. Every process of the server inherits
-`server.lock`, so whoever holds it alone knows that nothing of an earlier server lives.
+`server.lock`, so a warden that holds it alone knows that nothing of an earlier server lives.
 """
 
 from __future__ import annotations
@@ -95,9 +95,9 @@ class Warden:
             self._nap(0.05)
 
     def _drop_stale_locks(self) -> None:
-        """Remove the pid files of a dead server whose number went to somebody else's process.
+        """Remove the pid files of a dead server whose number went to another process.
 
-        PostgreSQL would take that process for itself and refuse to start. A number that nobody has it
+        PostgreSQL would take that process for itself and refuse to start. A number that no process has it
         handles alone, and a server on this folder that is not ours is left in peace.
         """
         pid = self._recorded_pid()

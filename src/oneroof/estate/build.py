@@ -147,5 +147,5 @@ def _write(connection: Connection, *, volumes: Volumes, seed: int, progress: Pro
         "INSERT INTO estate_build (rows, seed, built_at, version) VALUES (%s, %s, now(), %s)",
         (volumes.births, seed, __version__),
     )
-    create_logins(connection)  # last: whoever builds in another database waits for this commit
+    create_logins(connection)  # last: a build in another database waits for this commit
     return int(collections)

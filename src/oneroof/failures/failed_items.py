@@ -55,7 +55,7 @@ def due(connection: Connection, *, worker: str, source: str, most: int) -> dict[
 
 
 def standing(connection: Connection, *, source: str, after: int, most: int) -> list[Standing]:
-    """Some items of a source that wait or are dead, whoever put them aside."""
+    """Some items of a source that wait or are dead, of whichever worker."""
     parameters = {"scope": source, "after": after, "most": most}
     return [Standing(*row) for row in connection.execute(queries("failures/failed_items")["standing"], parameters)]
 

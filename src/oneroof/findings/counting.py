@@ -16,7 +16,7 @@ def horizon(connection: Connection) -> str:
 
 
 def has_moved(connection: Connection, source: Source, *, since: str) -> bool:
-    """Whether verdicts of the source have changed, whoever wrote them, since this was the oldest transaction."""
+    """Whether verdicts of the source have changed, under any role, since this was the oldest transaction."""
     return bool(
         one(connection, queries("findings/counting")["has_moved"], {"source": source.source_name, "since": since})[0]
     )

@@ -1,8 +1,8 @@
 """Findings: what is wrong, as one row of the host's `system_issues` per type and subject (doc 31 §10, doc 39 §39.7).
 
 Raising is idempotent: an open finding is counted, a closed one opens anew, and what was seen a moment ago unchanged is
-not written at all. A finding that is a state is kept instead: that somebody looked again is no occurrence. The database
-keeps the key unique, whoever raises at once. Raise, keep and clear belong into the transaction of whoever found it out;
+not written at all. A finding that is a state is kept instead: a further look is no occurrence. The database keeps
+the key unique, however many sessions raise at once. Raise, keep and clear belong into the transaction that found out;
 the subject is an executor's name, `worker:source`.
 """
 

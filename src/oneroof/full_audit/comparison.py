@@ -30,7 +30,7 @@ from oneroof.tail.row_queries import SLOTS, TIDS, Bounds, tid
 LEAST_BUCKETS, MOST_BUCKETS = 4_096, 65_536
 # How a row can fail to be accounted as it is.
 WRONG = ("missing", "drifted", "reborn", "duplicates", "noted")
-# Whether the row of a candidate is known to be gone, and nobody has seen it since.
+# Whether the row of a candidate is known to be gone, and was not seen since.
 _BURIED = sql.SQL(
     """(coalesce(o.facts @> '{"state": {"gone": true}}' OR o.facts @> '{"state": {"vanished": true}}', false)
   AND NOT (c.dirty AND coalesce(c.dirty_reason, '') = ANY (oneroof.gov_applied_reasons())))"""

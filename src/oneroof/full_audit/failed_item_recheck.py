@@ -1,8 +1,8 @@
-"""A second look at what was put aside: the audit tries the rows of items that are not over
+"""Failed items are checked again: the audit tries the rows of items that are not over
 (docs/explanation/full_audit/comparison.md).
 
-Whether an item is true nobody can tell but by trying: a row that can be applied, or was, needs none, and a row that is
-gone is accounted by what became of its candidate. What fails stays as it is, and is not counted as an attempt.
+Only an attempt shows whether an item is true: a row that can be applied, or was, needs none, and a row that is gone is
+accounted by its candidate's fate. An item that fails stays as it is, and the attempt is not counted.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Doubt: what was judged of sets of facts and of single objects, judged again by the audit (doc 31 §9).
+"""Rejudgement: the audit judges fact sets and single objects again (doc 31 §9).
 
-A set that is not what makes its hash is learned anew; what the active rules do not say of one is judged anew, and told
-to all who have it. Only what was written since the audit before is looked at: what was well then, and nobody has
-touched, is well. How far that was is kept with the cursor, and counts in the cluster where it was taken alone.
+A set that does not make its hash is learned anew; one whose judgement is not what the active rules say is judged anew,
+and spreads to its members. Only sets and objects that were written since the audit before are judged. How far that was
+is kept with the cursor, and holds only in the cluster where it was taken.
 """
 
 from __future__ import annotations

@@ -238,7 +238,7 @@ class AuditSteps:
         return Done(None, {"held": self.count("held")})
 
     def _expired(self) -> Done:
-        """Verdicts whose time is over and that nobody has expired."""
+        """Verdicts whose time is over and that the scan has not expired."""
         expired = judgements.call(self.batch.connection, "expire", self.source, most=self.size)
         return Done({} if expired else None, {"expired": expired})
 

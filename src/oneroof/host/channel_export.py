@@ -56,7 +56,7 @@ def export(connection: Connection, path: Path) -> int:
     """Write our rows, in the channels and in our own tables, as JSON lines; whole or not at all."""
     if not path.name:
         raise Usage("an export needs the name of a file")
-    # Never over something that is there, be it an earlier export, a device or somebody else's file.
+    # Never over something that is there, be it an earlier export, a device or another user's file.
     try:
         file = path.open("x", encoding="utf-8")
     except (OSError, ValueError) as error:

@@ -1,4 +1,5 @@
-"""The frontier pass: over a whole table by row headers, for every version from F on (docs/explanation/tail/frontier.md).
+"""The frontier pass: over a whole table by row headers, for every version from F on
+(docs/explanation/tail/frontier.md).
 
 Completeness rests on it. A window is one pass from F to H, the horizon when it began; each step passes a range of pages
 in one transaction, applies what was not seen there, and keeps its place; at the end of the table F := H (doc 39 §39.5).

@@ -28,15 +28,15 @@ def sample(connection: Connection, source: Source, *, blocks: int) -> None:
 
 
 def learn(connection: Connection, source: Source, *, most: int) -> int:
-    """Bring candidates whose facts nobody has met up to their rows, and learn those; a row that is not there has
-    vanished. How many candidates that were.
+    """Bring candidates with unknown facts up to their rows, and learn the facts; a row that is not there has vanished.
+    How many candidates that were.
     """
     found = connection.execute(
         queries("judgement/fact_sets")["unknown"], {"source": source.source_name, "most": most}
     ).fetchall()
     if not found:
         return 0
-    # What somebody made up may be no key at all.
+    # An invented candidate may have no valid key.
     keys, rows = [key for (key,) in found if could_be_key(source, key)], row_queries.item_rows(source)
     there = connection.execute(sql.SQL("SELECT r.source_key FROM ({}) AS r").format(rows), {"keys": keys}).fetchall()
     apply_batch.put(connection, source, apply_batch.reseeding(rows).as_bytes(None), {"keys": keys})

@@ -1,9 +1,8 @@
 """Owners: which person or office answers for what, imported from a file and exported to one (doc 31 §6).
 
 An owner holds one of six responsibilities of an object, a collection, a class or a scope; the nearest level that has
-anybody wins, and two owners there are a conflict that nobody here resolves (docs/explanation/people/ownership.md). An
-import
-is one statement: all of the file or none of it, and the same file again changes nothing.
+an owner wins, and two owners there are a conflict, which stays visible (docs/explanation/people/ownership.md). An
+import is one statement: all of the file or none of it, and the same file again changes nothing.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ class Imported:
 
 @dataclass(frozen=True, slots=True)
 class Answering:
-    """Who answers for one responsibility of a collection or an object; nobody, where there is no level."""
+    """The owners of one responsibility of a collection or an object; none, where there is no level."""
 
     source_name: str
     subject: str

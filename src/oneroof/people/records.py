@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody who requests and approves, with every login that is theirs."""
+    """A person that requests and approves, with all logins of that person."""
 
     person_code: str
     display_name: str
@@ -20,7 +20,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What somebody asked and what somebody else decided."""
+    """What one person requested and what another one decided."""
 
     request_id: int
     request_kind: str

@@ -1,4 +1,4 @@
-"""Certificates: what a proof found, as a document that can be checked by whoever holds it (doc 31 §9).
+"""Certificates: what a proof found, as a document that every holder can check (doc 31 §9).
 
 A certificate has the sha256 of its own canonical form, that of the one before it, and an Ed25519 signature where a key
 is configured; which key that is, is part of what is hashed and signed, so that a signature cannot be taken away unseen.
@@ -24,7 +24,7 @@ Certificate = dict[str, Any]
 
 FORMAT = "oneroof.certificate"
 VERSION = 1
-# The terms of the invariant (doc 31 §9), and what nobody could decide.
+# The terms of the invariant (doc 31 §9), and what is undecided.
 TERMS = ("covered", "orphan", "approved_exception", "retired", "stale", "deferred_birth", "class_0", "undecided")
 GRAINS = ("governed", "inherited")
 # What of a scope is a number, and adds up.
@@ -49,7 +49,7 @@ _SEALS = ("sha256", "signature")
 
 @dataclass(frozen=True, slots=True)
 class Signed:
-    """What a signature is worth: nothing was signed, it fits a key that somebody vouches for, or it fits its own."""
+    """What a signature is worth: nothing was signed, it fits a key that is vouched for, or it fits its own."""
 
     is_signed: bool
     is_vouched: bool
@@ -69,7 +69,7 @@ def digest(document: Mapping[str, Any]) -> str:
 
 
 def seal(document: Mapping[str, Any], *, key: Ed25519PrivateKey | None) -> Certificate:
-    """A certificate with its hash, and with a signature if there is a key; it says itself who signed it, or nobody."""
+    """A certificate with its hash, and with a signature if there is a key; it names its signer, if there is one."""
     public = None if key is None else key.public_key().public_bytes_raw()
     signer = None if public is None else hashlib.sha256(public).hexdigest()
     sealed = {**{k: v for k, v in document.items() if k not in _SEALS}, "signer": signer}

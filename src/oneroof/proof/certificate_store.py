@@ -1,4 +1,4 @@
-"""What becomes of a proof: findings, a certificate in the chain, and the check of one that somebody brings (doc 31 §9).
+"""What becomes of a proof: findings, a certificate in the chain, and the check of a given one (doc 31 §9).
 
 All that is written is written after the snapshot of the proof has ended, in a short transaction. Who may not write can
 prove all the same; nothing is stored then. Checking writes nothing: it reads again what has not changed since.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 
-# Whoever proves at the same time may be first; then the chain is longer, and the certificate is made anew.
+# Another proof may be stored first; then the chain is longer, and the certificate is made anew.
 ATTEMPTS = 10
 _DRIFT = (NO_DUPLICATES, INVARIANT, LEDGER, DERIVATION)
 

@@ -89,7 +89,7 @@ def _objects(walk: Walk, source: Source) -> Iterator[tuple[int, list[str]]]:
 
 
 def _of_sets(walk: Walk, source: Source, hashes: Iterator[int], *, names: int) -> Iterator[tuple[int, list[str]]]:
-    """Who has a set of facts; one that nobody has does no harm."""
+    """The members of a fact set; one without members does no harm."""
     for found in hashes:
         given = {"source": source.source_name, "hashes": [found], "names": names}
         ((count,),) = walk.rows(queries("proof/rederivation")["member_count"], given)

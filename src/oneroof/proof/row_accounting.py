@@ -282,7 +282,7 @@ def _rows_alone(
 
 
 def resolved(names: list[str], items: list[int | None]) -> list[str]:
-    """Names of rows, with what helps where somebody has resolved the item of one that fails still."""
+    """Names of rows, with the command that helps where the item of a failing row was resolved."""
     return [
         name
         if item is None

@@ -32,7 +32,7 @@ LONGEST = 3600.0
 # Pages at once: a hundred thousand rows or so.
 PAGES = 4_096
 # As the workers read: keys and facts are texts, and a policy that would hide rows is an error. Pieces are added up by
-# hashing, whatever the planner knows of tables that nobody has analysed yet.
+# hashing, whatever the planner knows of tables that were never analysed.
 SETTINGS = {
     "row_security": "off",
     "timezone": "UTC",

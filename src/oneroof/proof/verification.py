@@ -112,7 +112,7 @@ def _check_chain(walk: Walk, found: Certificate, checked: Checked) -> None:
 
 
 def _warn_unsigned(checked: Checked) -> None:
-    """What is in the chain says there who signed it; whose anything else is without a signature, nobody can say."""
+    """The chain names the signer of its certificates; nothing shows the origin of an unsigned one."""
     if not checked.signed.is_signed:
         checked.warnings.append("it is not signed: nothing shows who made it")
 

@@ -57,7 +57,7 @@ class Depth:
 
 @dataclass(frozen=True, slots=True)
 class HorizonStatus:
-    """Below it everything is finished; and the oldest transaction of somebody else, if there is one."""
+    """Below it everything is finished; and the oldest transaction of another session, if there is one."""
 
     horizon: int
     horizon_xids: int
@@ -85,7 +85,7 @@ class Books:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """How everything is, in one snapshot's time. Where nobody owns anything, the verdicts that need an owner wait."""
+    """How everything is, in one snapshot's time. Where there are no owners, the verdicts that need one wait."""
 
     workers: list[WorkerStatus]
     depth: Depth

@@ -114,7 +114,7 @@ def trace(connection: Connection, key: str) -> Story:
 
 
 def _row(connection: Connection, source: Source, key: str) -> tuple[dict[str, Any] | None, str | None]:
-    """The row as it is, if it is there; or why nobody can say."""
+    """The row as it is, if it is there; or why it cannot be read."""
     try:
         with connection.transaction():
             found = connection.execute(row_queries.item_parts(source), {"keys": [key]}).fetchone()

@@ -115,7 +115,7 @@ def promote(
 
 
 def promotable(connection: Connection) -> bool:
-    """Whether `promote` would find anything: a read, for whoever asks often."""
+    """Whether `promote` would find anything: a read, cheap enough to ask often."""
     with transaction(connection, doing="looking for held events", role=WORKER, read_only=True):
         (waiting,) = one(connection, queries("signals/emission")["promotable"])
     return bool(waiting)

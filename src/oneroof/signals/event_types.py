@@ -92,7 +92,7 @@ def request_activation(connection: Connection, words: Sequence[str], *, reason: 
 
 
 def deactivate(connection: Connection, words: Sequence[str], *, reason: str | None = None) -> list[str]:
-    """Make types inactive at once, as soon as nobody emits them; answers those that were active."""
+    """Make types inactive at once, as soon as no transaction emits them; answers those that were active."""
     types = named(connection, words)
     with transaction(connection, doing="deactivating event types"):
         (ended,) = one(connection, queries("signals/event_types")["deactivate"], {"types": types, "reason": reason})

@@ -3,7 +3,7 @@ docs/explanation/signals/register-before-emit.md).
 
 A recipient is an office or a person. What it wants are rows of the host's `event_subscription`, what it has seen rows
 of `event_read`; of each signal there is one, however many subscriptions fit it and however many sessions read at once.
-Muting hides signals, never the findings they tell of. Whoever reads may list; all else takes an operator.
+Muting hides signals, never the findings behind them. A reader may list; all else takes an operator.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The signals of the outbox, in an order in which none is lost, as CloudEvents (docs/explanation/signals/register-before-emit.md).
+"""The signals of the outbox, in an order in which none is lost, as CloudEvents
+(docs/explanation/signals/register-before-emit.md).
 
 The order is that of transactions, up to the horizon below which all are finished: a transaction that commits late is
 beyond it until it has, so whatever was read stays behind the cursor and nothing appears there later. Timestamps only
@@ -28,7 +29,7 @@ from oneroof.errors import Usage
 from oneroof.fence.cursor import read_identity
 from oneroof.signals import event_types
 
-NOBODY = "00000000-0000-0000-0000-000000000000"
+NO_EVENT = "00000000-0000-0000-0000-000000000000"
 BEFORE_ALL = "-infinity"
 PAGE = 10_000
 # Farther back the age of a 32-bit xmin does not tell; with room for what happens meanwhile.
@@ -44,7 +45,7 @@ class Place:
     identity: str
     xid: int = 0
     born: str = BEFORE_ALL
-    event_id: str = NOBODY
+    event_id: str = NO_EVENT
 
     def token(self) -> str:
         """As one opaque word."""
@@ -186,7 +187,7 @@ def load(path: Path) -> str | None:
 
 
 def save(path: Path, place: Place) -> None:
-    """Replace the file as a whole: whoever reads it, whenever, finds one cursor."""
+    """Replace the file as a whole: a reader finds one whole cursor at any time."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with beside.open("w", encoding="ascii") as file:

@@ -1,8 +1,8 @@
 """The host's catalog of classes, and the registries that have their objects (doc 31 §2).
 
 A registry that the catalog names becomes an inventory by that alone, where it is clear how: it has the name of its one
-class, and a unique index of columns that cannot be NULL. All others are named with what is in the way, for somebody who
-knows better. What is missing altogether is the finding `backfill_inventory_gap`.
+class, and a unique index of columns that cannot be NULL. All others are named with what prevents it, and can be added
+by hand. A registry that is missing altogether is the finding `backfill_inventory_gap`.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def _followed(connection: Connection) -> list[tuple[str, str, str | None, list[s
 
 
 def guarantees(connection: Connection) -> Iterator[Guarantee]:
-    """What each source can have, judged for whoever will read it."""
+    """What each source can have, judged for the role that will read it."""
     for name, table, timestamp, key, played in _followed(connection):
         wanted = [column for column in (timestamp, *key) if column is not None]
         given = {"table": table, "columns": wanted, "key": key}

@@ -30,7 +30,7 @@ OBJECTS = (
 
 
 def register(connection: Connection) -> list[Source]:
-    """Tail all of them; they are born where they are written, and nobody but ours writes them."""
+    """Tail all of them; they are born where they are written, and only our functions write them."""
     return [
         registration.add(connection, f"oneroof.{each.table}", key=[each.key], facts=each.facts, births=True)
         for each in OBJECTS

@@ -24,7 +24,7 @@ from oneroof.sources.source import CHANGELOG, INVENTORY, REGISTER, Source
 
 # Tables of our own that are followed like the host's: who answers for what, what is excused, what is judged by.
 _OWN = {"governance_object_ownership", "governance_exception", "governance_ruleset"}
-# And those whose rows are governed objects themselves, if somebody wants it (`own`).
+# And those whose rows are governed objects themselves, on request (`own`).
 _OWN_OBJECTS = {"governance_rule", "governance_gate", "governance_worker_policy", "governance_source"}
 _KEY_TYPES = {"smallint", "integer", "bigint", "uuid", "text", "character varying"}
 _TIMESTAMP_TYPES = {"timestamp with time zone", "timestamp without time zone", "date"}
@@ -34,7 +34,7 @@ _READERS = ("oneroof_owner", "oneroof_reader", "oneroof_worker")
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What the catalog says of a table that somebody wants to tail."""
+    """What the catalog says of a table that is to be tailed."""
 
     relation: int
     schema_name: str
@@ -50,7 +50,7 @@ def listing(connection: Connection) -> list[Source]:
     """Every source whose table is still there."""
     with transaction(connection, doing="listing sources", read_only=True):
         found = [Source(*row) for row in connection.execute(queries("sources/registration")["listing"])]
-    # A column that is no longer there has no type: whoever reads it hears so from the server, and nobody else does.
+    # A column that is no longer there has no type: the server refuses a statement that reads it, and no other.
     return [replace(each, types={**dict.fromkeys(each.columns, "text"), **each.types}) for each in found]
 
 
@@ -108,7 +108,7 @@ def add(
     for problem in _problems(wanted, shape):
         raise problem
     with transaction(connection, doing=f"adding the source {wanted.source_name}"):
-        # Of our own tables the right people may read, and nobody else writes them.
+        # Of our own tables the right people may read, and only our functions write them.
         is_own = shape.is_ours and wanted.source_name in _OWN_OBJECTS
         for role in () if is_own else _READERS:
             connection.execute(sql.SQL("GRANT SELECT ON {} TO {}").format(wanted.table, sql.Identifier(role)))

@@ -1,6 +1,6 @@
 """What becomes of the objects of a source that was removed, if that is wanted: they are gone with it, and retired as
-tombstones, some at a time (doc 31 §7). Where it stands is in `governance_source_removed`: whoever removes, and whoever
-watches, goes on from there, so that a command that was killed leaves nothing half done for long.
+tombstones, some at a time (doc 31 §7). The place is kept in `governance_source_removed`: the same command, and every
+look of the watch, goes on from there, so that a command that was killed leaves nothing half done for long.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def go_on(connection: Connection, *, most: int = BATCH) -> int | None:
 
 
 def bury(connection: Connection, name: str, *, most: int = BATCH) -> int | None:
-    """Retire some more objects of one removed source; how many, or None if it is over or somebody else is at it."""
+    """Retire some more objects of one removed source; how many, or None if it is over or another session is at it."""
     doing = f"retiring the objects of {name}"
     with transaction(connection, doing=doing, role="oneroof_worker", statement_timeout=5, lock_timeout=2):
         buried, is_over = one(connection, queries("sources/removal")["bury"], {"name": name, "most": most})

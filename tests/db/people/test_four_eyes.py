@@ -135,7 +135,7 @@ def test_writing_dot_config_by_hand_opens_nothing(logins: Logins) -> None:
     """Missing is closed, a hand-written true is closed, and so is one written after a close by hand."""
     logins.admin.execute("INSERT INTO dot_config (key, value) VALUES (%s, 'true')", (GATE,))
     assert not logins.is_open()
-    assert logins.state() == "dot_config says true, but nobody approved it"
+    assert logins.state() == "dot_config says true, but it is not approved"
     logins.open()
     assert logins.is_open()
     logins.admin.execute("UPDATE dot_config SET value = 'false' WHERE key = %s", (GATE,))

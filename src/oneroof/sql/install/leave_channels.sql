@@ -1,6 +1,6 @@
 -- What we leave in the host's channels must not mislead: no gate of ours stays open, no request pending, no
--- lease held, no finding open that nobody would close, no type of signal active that nobody emits, and nothing held that nobody
--- would promote.
+-- lease held, no finding open that would never be closed, no type of signal active that is never emitted, and no event held that
+-- would never be promoted.
 UPDATE host.dot_config SET value = 'false', updated_at = now()
 WHERE key IN (SELECT gate_key FROM oneroof.governance_gate_opening WHERE closed_at IS NULL) AND value IS DISTINCT FROM 'false';
 UPDATE host.approval_requests SET status = 'void', updated_at = now()

@@ -1,4 +1,4 @@
--- The roles of oneroof, shared by all databases of the cluster. Nobody logs in as one of them.
+-- The roles of oneroof, shared by all databases of the cluster. None of them is a login.
 -- Two installers at once: the second CREATE ROLE waits for the first and then finds the name taken; the comment on
 -- oneroof_owner is the mutex, since it locks that role for the whole cluster until the transaction ends.
 DO $roles$
@@ -45,8 +45,8 @@ BEGIN
     -- On 16 and newer the installer may become oneroof_owner, aloud, but does not have its rights in passing.
     FOREACH role_name IN ARRAY ARRAY['oneroof_owner', 'oneroof_reader', 'oneroof_worker', 'oneroof_console'] LOOP
       IF NOT pg_has_role(current_user, role_name, CASE WHEN modern THEN 'MEMBER WITH ADMIN OPTION' ELSE 'MEMBER' END) AND modern THEN
-        RAISE EXCEPTION 'the roles of oneroof in this cluster were made by somebody else'
-          USING ERRCODE = 'GV403', HINT = format('whoever installed first: GRANT %s TO %I WITH ADMIN OPTION',
+        RAISE EXCEPTION 'the roles of oneroof in this cluster were made by another role'
+          USING ERRCODE = 'GV403', HINT = format('as the first installer: GRANT %s TO %I WITH ADMIN OPTION',
                                                  array_to_string(ARRAY(SELECT jsonb_object_keys(purposes)), ', '), current_user);
       END IF;
       EXECUTE format('GRANT %I TO %I %s', role_name, current_user,

@@ -71,7 +71,7 @@ CREATE TABLE oneroof.governance_office (
   display_name text NOT NULL,
   description  text NOT NULL
 );
-COMMENT ON TABLE oneroof.governance_office IS 'owners that are not people: bodies that answer whoever sits in them';
+COMMENT ON TABLE oneroof.governance_office IS 'owners that are not people: bodies that own, whichever people sit in them';
 
 -- The owners that docs 31 and 32 name for each responsibility, and the Mothers, which never execute.
 INSERT INTO oneroof.governance_office (office_code, display_name, description) VALUES

@@ -22,7 +22,7 @@ CREATE TABLE oneroof.governance_source (
   added_by         name NOT NULL DEFAULT session_user,
   added_horizon    xid8 NOT NULL DEFAULT pg_snapshot_xmin(pg_current_snapshot())
 );
-COMMENT ON COLUMN oneroof.governance_source.added_horizon IS 'whoever was not finished when it was added wrote at or beyond it: a change log is followed from there';
+COMMENT ON COLUMN oneroof.governance_source.added_horizon IS 'transactions that were not finished when it was added write at or beyond it: a change log is followed from there';
 COMMENT ON COLUMN oneroof.governance_source.own_column IS 'a row whose value begins with own_prefix was written by oneroof: counted, not acted on';
 COMMENT ON COLUMN oneroof.governance_source.source_kind IS 'inventory: rows are objects; changelog: rows are changes; register: rows are changed in place, and every change counts';
 COMMENT ON COLUMN oneroof.governance_source.actor_column IS 'who made a change, and in system_column by what system: the provenance of a handoff (doc 32 §7)';
@@ -41,7 +41,7 @@ CREATE TABLE oneroof.governance_source_removed (
   retired_at  timestamptz
 );
 COMMENT ON TABLE oneroof.governance_source_removed IS 'sources that were removed, and how far their objects are retired';
-COMMENT ON COLUMN oneroof.governance_source_removed.is_kept IS 'whoever removed it wanted its objects to stay as they are';
+COMMENT ON COLUMN oneroof.governance_source_removed.is_kept IS 'its objects stay as they are';
 COMMENT ON COLUMN oneroof.governance_source_removed.at_page IS 'the page of the candidates where the pass stands; none when a whole pass has met no more of them';
 COMMENT ON COLUMN oneroof.governance_source_removed.found IS 'how many this pass has met';
 

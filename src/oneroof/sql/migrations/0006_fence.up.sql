@@ -33,4 +33,4 @@ COMMENT ON TABLE oneroof.gov_worker_cursor IS 'how far a worker is in a source: 
 CREATE TABLE oneroof.governance_lease (
   executor_name text PRIMARY KEY
 );
-COMMENT ON TABLE oneroof.governance_lease IS 'the key that queue_heartbeat may not have: whoever locks the row may change the lease';
+COMMENT ON TABLE oneroof.governance_lease IS 'the key that queue_heartbeat may not have: a session that has locked the row may change the lease';

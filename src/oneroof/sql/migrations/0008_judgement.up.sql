@@ -19,12 +19,12 @@ INSERT INTO oneroof.governance_finding_type (issue_type, bucket, severity, owner
   ('backfill_batch_failed', 'silent_fail', 'high', 'GOV-SIV', 'items of a backfill batch failed every attempt'),
   ('backfill_dlq_overflow', 'silent_fail', 'critical', 'GOV-SIV', 'more dead letters of the backfill than allowed'),
   ('handoff_dlq_overflow', 'silent_fail', 'critical', 'GOV-SIV', 'more dead letters of the handoff than allowed'),
-  ('governance_orphan', 'thiếu_quan_hệ', 'high', 'GOV-COUNCIL', 'born objects for which nobody is accountable'),
+  ('governance_orphan', 'thiếu_quan_hệ', 'high', 'GOV-COUNCIL', 'born objects without an accountable owner'),
   ('owner_gap', 'thiếu_quan_hệ', 'medium', 'GOV-COUNCIL', 'objects with an owner for some responsibilities and none for others'),
   ('owner_conflict', 'sai_lệch_dữ_liệu', 'high', 'GOV-COUNCIL', 'two owners for one responsibility of one object'),
-  ('owner_unknown', 'sai_lệch_dữ_liệu', 'medium', 'GOV-COUNCIL', 'an owner is named that nobody knows'),
+  ('owner_unknown', 'sai_lệch_dữ_liệu', 'medium', 'GOV-COUNCIL', 'a named owner is not known'),
   ('island', 'thiếu_quan_hệ', 'medium', 'GOV-COUNCIL', 'objects of a class that is in no catalog'),
-  ('approval_path_gap', 'thiếu_quan_hệ', 'high', 'GOV-COUNCIL', 'owned objects for which nobody can approve'),
+  ('approval_path_gap', 'thiếu_quan_hệ', 'high', 'GOV-COUNCIL', 'owned objects without an approver'),
   ('unratified_exception', 'sai_lệch_dữ_liệu', 'high', 'GOV-COUNCIL', 'an exception that was claimed and never ratified'),
   ('exception_expired', 'sai_lệch_dữ_liệu', 'medium', 'GOV-COUNCIL', 'an exception whose time is over'),
   ('phantom', 'sai_lệch_dữ_liệu', 'high', 'GOV-SIV', 'accounted objects that the source no longer shows, held until the audit'),
@@ -34,20 +34,20 @@ INSERT INTO oneroof.governance_finding_type (issue_type, bucket, severity, owner
   ('uncovered_collection', 'thiếu_quan_hệ', 'medium', 'GOV-COUNCIL', 'a collection in scope without a coverage decision'),
   ('unregistered_collection', 'thiếu_quan_hệ', 'high', 'GOV-COUNCIL', 'births into a collection that collection_registry does not have'),
   ('exemption_unexplained', 'sai_lệch_dữ_liệu', 'medium', 'GOV-COUNCIL', 'a collection that is exempt without a reason'),
-  ('review_owner_gap', 'thiếu_quan_hệ', 'low', 'GOV-COUNCIL', 'a collection deferred for review that nobody reviews'),
+  ('review_owner_gap', 'thiếu_quan_hệ', 'low', 'GOV-COUNCIL', 'a collection deferred for review without a reviewer'),
   ('stale_verdict', 'silent_fail', 'medium', 'GOV-SIV', 'verdicts that were not renewed in time'),
   ('resurrected_object', 'sai_lệch_dữ_liệu', 'medium', 'GOV-SIV', 'objects that were gone and are back'),
   ('mass_vanishing', 'sai_lệch_dữ_liệu', 'critical', 'GOV-COUNCIL', 'too many objects of a group vanished at once; they are held'),
   ('retired_but_owned', 'sai_lệch_dữ_liệu', 'low', 'GOV-COUNCIL', 'retired objects that still have owners'),
   ('uncertified_root', 'thiếu_quan_hệ', 'low', 'GOV-SIV', 'roots that were never certified'),
-  ('unattributed_birth', 'sai_lệch_dữ_liệu', 'medium', 'GOV-SIV', 'births of which nobody knows where they come from'),
+  ('unattributed_birth', 'sai_lệch_dữ_liệu', 'medium', 'GOV-SIV', 'births of unknown origin'),
   ('legacy_bypass', 'sai_lệch_dữ_liệu', 'low', 'GOV-COUNCIL', 'births that did not come through the birth gate'),
   ('input_incomplete', 'sai_lệch_dữ_liệu', 'medium', 'GOV-SIV', 'facts that a judgement needs are missing'),
   ('input_invalid_schema', 'sai_lệch_dữ_liệu', 'high', 'GOV-SIV', 'rows that do not have the shape of their registry'),
   ('input_duplicate', 'sai_lệch_dữ_liệu', 'low', 'GOV-SIV', 'several rows of one object'),
   ('input_conflict', 'sai_lệch_dữ_liệu', 'high', 'GOV-COUNCIL', 'registries that contradict each other'),
-  ('input_untrusted_source', 'sai_lệch_dữ_liệu', 'high', 'GOV-COUNCIL', 'a source that nobody has declared trusted'),
-  ('input_quarantined', 'sai_lệch_dữ_liệu', 'medium', 'GOV-SIV', 'objects set aside until somebody releases them'),
+  ('input_untrusted_source', 'sai_lệch_dữ_liệu', 'high', 'GOV-COUNCIL', 'a source that was not declared trusted'),
+  ('input_quarantined', 'sai_lệch_dữ_liệu', 'medium', 'GOV-SIV', 'objects set aside until they are released'),
   ('candidate_unknown', 'silent_fail', 'high', 'GOV-COUNCIL', 'objects that no rule decides'),
   ('scan_lag', 'silent_fail', 'medium', 'GOV-SIV', 'candidates wait longer for their verdict than allowed'),
   ('group_invalidation_storm', 'silent_fail', 'medium', 'GOV-SIV', 'more groups were dirtied at once than allowed'),
@@ -147,8 +147,8 @@ CREATE TABLE oneroof.governance_fact_set (
 COMMENT ON TABLE oneroof.governance_fact_set IS 'every distinct set of facts that rows of a source have, with what the active ruleset says of it';
 COMMENT ON COLUMN oneroof.governance_fact_set.is_dirty IS 'to be judged, for the first time or anew';
 COMMENT ON COLUMN oneroof.governance_fact_set.is_spreading IS 'was judged otherwise than before; some members may not have heard yet';
-COMMENT ON COLUMN oneroof.governance_fact_set.is_heard IS 'of one that spreads: whoever could be seen has heard';
-COMMENT ON COLUMN oneroof.governance_fact_set.spreads_until IS 'whoever began before this xid may have written a member by the older judgement';
+COMMENT ON COLUMN oneroof.governance_fact_set.is_heard IS 'of one that spreads: every member that could be seen has its verdict';
+COMMENT ON COLUMN oneroof.governance_fact_set.spreads_until IS 'a transaction that began before this xid may have written a member by the older judgement';
 CREATE INDEX governance_fact_set_class ON oneroof.governance_fact_set (source_name, class);
 CREATE INDEX governance_fact_set_dirty ON oneroof.governance_fact_set (source_name) WHERE is_dirty;
 CREATE INDEX governance_fact_set_spreading ON oneroof.governance_fact_set (source_name) WHERE is_spreading;

@@ -1,5 +1,5 @@
--- The reasons of a dirty mark that mean: its row was just applied, or is there again. Without arguments, so that whoever asks for
--- it asks once, when his plan is made.
+-- The reasons of a dirty mark that mean: its row was just applied, or is there again. Without arguments, so that a
+-- statement evaluates it once, when its plan is made.
 CREATE OR REPLACE FUNCTION oneroof.gov_applied_reasons() RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp

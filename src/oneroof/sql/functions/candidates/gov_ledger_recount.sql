@@ -1,5 +1,5 @@
 -- Count the candidates of some groups again and put the books right where they say otherwise (doc 31 §9). Both are read in one snapshot,
--- and what is missing is added in a shard of its own: whoever moves counts meanwhile moves others, and sums add up in any order.
+-- and the difference is added in a shard of its own: sessions that move counts meanwhile move other shards, and sums add up in any order.
 -- Answers how many groups were put right.
 CREATE OR REPLACE FUNCTION oneroof.gov_ledger_recount(p_source text, p_groups text[]) RETURNS bigint
 LANGUAGE sql VOLATILE SECURITY DEFINER

@@ -1,4 +1,4 @@
--- Which cluster this is. Roles belong to one, so whoever was linked in another is nobody here.
+-- Which cluster this is. Roles belong to one, so a login that was linked in another one is no person here.
 CREATE OR REPLACE FUNCTION oneroof.gov_cluster() RETURNS bigint
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp

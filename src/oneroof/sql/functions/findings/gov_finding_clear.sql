@@ -1,4 +1,4 @@
--- What was found is no longer so. Answers whether it was open; one that nobody raised, or that the host has closed
+-- Close a finding. Answers whether it was open; one that was never raised, or that the host has closed
 -- itself, is left as it is.
 CREATE OR REPLACE FUNCTION oneroof.gov_finding_clear(p_type text, p_subject text) RETURNS boolean
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER

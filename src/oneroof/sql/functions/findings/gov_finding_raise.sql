@@ -15,7 +15,7 @@ BEGIN
     PERFORM oneroof.gov_refuse(format('there is no finding of type %L about %L', p_type, p_subject)::text,
                               'the types are the rows of governance_finding_type'::text);
   END IF;
-  -- Asked before anything is locked: whoever watches every few seconds must not write every few seconds.
+  -- Asked before anything is locked: a watch every few seconds must not write every few seconds.
   IF EXISTS (SELECT FROM oneroof.v_finding AS f
              WHERE f.coalesce_key = key AND f.is_open AND f.last_seen_at > at - interval '30 seconds' AND f.details = given)
   THEN

@@ -1,4 +1,4 @@
--- Tell some populations that changed: a finding for each type and class, open while there is anybody (doc 31 §10). Answers how many.
+-- Raise findings of some populations that changed: one for each type and class, open while it has a member (doc 31 §10). Answers how many.
 CREATE OR REPLACE FUNCTION oneroof.gov_findings_raise(p_source text, p_most bigint) RETURNS bigint
 LANGUAGE sql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp

@@ -76,7 +76,7 @@ BEGIN
     WHERE NOT p_again
     RETURNING 1
   ), marks AS (
-    -- Of a source that nobody trusts the windows are kept, and nothing is marked until somebody does (doc 32 §7).
+    -- Of an untrusted source the windows are kept, and nothing is marked until it is trusted (doc 32 §7).
     INSERT INTO oneroof.governance_group_mark AS k (class, dirty_reason, dirtied_at, occurred_at, changes, burst, burst_at)
     SELECT DISTINCT ON (n.subject) n.subject, n.change_kind, v_now, n.at, sum(n.many) OVER w, CASE WHEN p_again THEN 0 ELSE sum(n.many) OVER w END,
            date_trunc('minute', v_now)
@@ -94,7 +94,7 @@ BEGIN
   IF NOT v_trusted THEN
     PERFORM oneroof.gov_source_flag(p_source);
   END IF;
-  -- One tick that dirties most of what there is (doc 39 §39.7): marks that add up because nobody takes them are none. Of a handful nothing is said.
+  -- One tick that dirties most of what there is (doc 39 §39.7): marks that add up because no scan takes them are none, and a handful is none.
   IF NOT p_again AND (v_most > v_rules.storm_changes OR (
        v_known >= 10 AND v_known > v_rules.storm_share * (SELECT count(DISTINCT c.class) FROM oneroof.governance_class AS c))) THEN
     PERFORM oneroof.gov_finding_raise('group_invalidation_storm'::text, ('gov_handoff_intake:' || p_source)::text,

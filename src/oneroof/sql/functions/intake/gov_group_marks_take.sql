@@ -1,5 +1,5 @@
 -- Take marks of groups: what their members are judged by is judged again, now that it may have changed (doc 32 §9). In a storm, which
--- is a finding then, p_most at a time, as long as most groups are marked (doc 31 §11). Whoever marks a group meanwhile marks it anew. Answers how many were taken, and how many are left.
+-- is a finding then, p_most at a time, as long as most groups are marked (doc 31 §11). A group that is marked meanwhile is marked anew. Answers how many were taken, and how many are left.
 CREATE OR REPLACE FUNCTION oneroof.gov_group_marks_take(p_most bigint) RETURNS TABLE (taken bigint, remaining bigint)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -24,7 +24,7 @@ BEGIN
   )
   SELECT coalesce(array_agg(d.class), '{}') INTO v_classes FROM done AS d;
   IF v_classes <> '{}' THEN
-    -- Also what is dirty already: somebody may be judging it at this moment by what was known before, and has to be waited for.
+    -- Also what is dirty already: another session may be judging it at this moment by older facts, and has to be waited for.
     UPDATE oneroof.governance_fact_set AS f SET is_dirty = true WHERE f.class = ANY (v_classes);
   END IF;
   taken := cardinality(v_classes);

@@ -1,4 +1,4 @@
--- Say that the intake lives, once in every interval, whoever asks (doc 32 §5, step 7). Only where such a signal would be emitted: a
+-- Say that the intake lives, once in every interval, however many sessions ask (doc 32 §5, step 7). Only where such a signal would be emitted: a
 -- heartbeat that is held says nothing. What was seen is oneroof's own, coalesced, enqueued, failed, or no handoff; what failed is waiting, a
 -- dead letter, or done since. Answers whether it was said.
 CREATE OR REPLACE FUNCTION oneroof.gov_handoff_heartbeat() RETURNS boolean

@@ -49,7 +49,7 @@ AS $$
     'owners', '{"policy": 0, "health": 0, "execution": 0, "render": 0, "approval": 0, "audit": 0, "conflict": false}'::jsonb
               || coalesce(o.facts, '{}'::jsonb) || jsonb_build_object('known', someone.is_known, 'unknown', coalesce(u.many, 0)),
     'exception', coalesce(x.state, 'none'),
-    -- A birth has the candidate of its object, whoever had it before: what is another source's is not born.
+    -- A birth has the candidate of its object, whichever source had it before: an object of another source is not born.
     'state', jsonb_build_object('trusted', t.trusted_at IS NOT NULL, 'born', coalesce(t.births, true) OR NOT birth.is_known))
   FROM wanted AS w CROSS JOIN someone CROSS JOIN birth
   LEFT JOIN oneroof.governance_source AS t ON t.source_name = w.source_name

@@ -16,7 +16,7 @@ BEGIN
     ON CONFLICT (source_name, class) DO UPDATE SET facts = excluded.facts, changed_at = excluded.changed_at
     RETURNING c.source_name, c.class
   ), dirtied AS (
-    -- Also what is dirty already: somebody may be judging it at this moment by what was known before, and has to be waited for.
+    -- Also what is dirty already: another session may be judging it at this moment by older facts, and has to be waited for.
     UPDATE oneroof.governance_fact_set AS s SET is_dirty = true
     FROM moved AS m WHERE s.source_name = m.source_name AND s.class = m.class
     RETURNING s.source_name, s.facts_hash, s.class_mark

@@ -1,5 +1,5 @@
 -- Whether a verdict that was given at some time is over when it should be: never later than its rule says, and earlier by a quarter
--- of that time at the most. Somebody whose verdict is given anew may so keep the time he has, which is indexed, and his row stays where
+-- of that time at the most. So a candidate whose verdict is given anew may keep its time, which is indexed, and its row stays where
 -- it is. No settings of its own, so that it becomes a part of the statement that asks it.
 CREATE OR REPLACE FUNCTION oneroof.gov_expiry_holds(p_stale_after timestamptz, p_scan_time timestamptz, p_length interval) RETURNS boolean
 LANGUAGE sql STABLE PARALLEL SAFE

@@ -1,4 +1,4 @@
--- Sets of facts that are not those of the hash they are kept under: whoever has one is brought up to his row, and what it says is learned
+-- Fact sets that do not make the hash they are kept under: their members are brought up to their rows, and the facts are learned
 -- anew. Answers how many there were.
 CREATE OR REPLACE FUNCTION oneroof.gov_fact_sets_forget(p_source text, p_hashes bigint[]) RETURNS bigint
 LANGUAGE sql VOLATILE SECURITY DEFINER

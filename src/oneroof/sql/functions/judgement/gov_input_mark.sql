@@ -1,6 +1,6 @@
--- Tell some dirty candidates the state of their input (doc 31 §5): that of the object, where something of its own is known, else of
--- its facts. One whose facts nobody has judged yet waits, and so does an object that was judged before its row changed. One that was
--- gone is back if its row was just applied, and that stays known: no silent resurrection (doc 31 §7). Answers how many were told or
+-- Write the input state of some dirty candidates (doc 31 §5): that of the object, where something of its own is known, else of
+-- its facts. One whose facts were not judged yet waits, and so does an object that was judged before its row changed. One that was
+-- gone is back if its row was just applied, and that stays known: no silent resurrection (doc 31 §7). Answers how many were written or
 -- are to be judged anew.
 CREATE OR REPLACE FUNCTION oneroof.gov_input_mark(p_source text, p_most bigint) RETURNS bigint
 LANGUAGE sql VOLATILE SECURITY DEFINER

@@ -1,6 +1,6 @@
 -- Judge some of the objects of which something of their own is known and that are dirty. Their candidates are dirtied with them. One
--- whose row has facts that nobody has met waits for them, unless it has no row. Who applies a row gives it the verdict of its facts if
--- he knows of no such object; one that came while he did is looked at again when he is finished, once.
+-- whose row has unknown facts waits for them, unless it has no row. A batch that applies a row gives it the verdict of its facts if it
+-- sees no such object; an object that came meanwhile is judged once more when that batch is finished.
 CREATE OR REPLACE FUNCTION oneroof.gov_objects_judge(p_source text, p_most bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -16,7 +16,7 @@ DECLARE
   v_later xid;
   v_version CONSTANT text := oneroof.gov_ruleset_active();
 BEGIN
-  -- Of most estates nothing is known of single objects; then nobody need look for them among the candidates.
+  -- Of most estates nothing is known of single objects; then they need not be looked for among the candidates.
   IF NOT EXISTS (SELECT FROM oneroof.governance_object) THEN
     RETURN 0;
   END IF;

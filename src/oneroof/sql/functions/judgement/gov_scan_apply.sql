@@ -1,5 +1,5 @@
--- Give some dirty candidates whose input was looked at their verdict (doc 31 §3 and §7). They are locked while it is done: whoever
--- dirties one meanwhile waits, and comes after. Answers how many had one.
+-- Give some dirty candidates whose input was looked at their verdict (doc 31 §3 and §7). They are locked while it is done: a session
+-- that dirties one meanwhile waits, and comes after. Answers how many had one.
 CREATE OR REPLACE FUNCTION oneroof.gov_scan_apply(p_source text, p_most bigint) RETURNS bigint
 LANGUAGE sql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp

@@ -1,7 +1,7 @@
--- Tell members of fact sets that were judged otherwise than before, some at a time, class by class; a dirty one hears it when it is
--- scanned. When no member of a class differs its sets are heard, and are looked at once more when everybody is finished who may have
--- read the older judgement: whoever did had his number before the judgement was committed, and so before the one that is given here,
--- to a part of a later transaction. Answers how many were told.
+-- Spread changed judgements of fact sets to their members, some at a time, class by class; a dirty member gets its verdict when it is
+-- scanned. When no member of a class differs its sets are heard, and are checked once more when every transaction is finished that may
+-- have read the older judgement: such a one had its xid before the judgement was committed, and so before the xid that is given here, to a
+-- part of a later transaction. Answers how many were written.
 CREATE OR REPLACE FUNCTION oneroof.gov_scan_spread(p_source text, p_most bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -39,7 +39,7 @@ BEGIN
     WHERE f.source_name = p_source AND f.spreads_until = '0'::xid8;
   END IF;
   LOOP
-    -- Before the members are read: whoever is finished by now is seen.
+    -- Before the members are read: every transaction that is finished by now is seen.
     v_horizon := pg_snapshot_xmin(pg_current_snapshot());
     SELECT f.class_mark, array_agg(f.facts_hash), array_agg(f.judged_at) INTO v_class, v_hashes, v_judged
     FROM oneroof.governance_fact_set AS f WHERE f.source_name = p_source AND f.is_spreading AND NOT f.is_dirty
@@ -64,7 +64,7 @@ BEGIN
     SELECT count(*) INTO v_some FROM told;
     v_told := v_told + v_some;
     EXIT WHEN v_told >= p_most;
-    -- One that somebody holds hears it the next time.
+    -- A member that another session has locked is written the next time.
     EXIT WHEN EXISTS (
       SELECT FROM oneroof.governance_candidate_state AS c
       JOIN oneroof.governance_fact_set AS f ON f.source_name = p_source AND f.facts_hash = c.facts_hash

@@ -9,7 +9,7 @@ DECLARE
   at CONSTANT timestamptz := oneroof.gov_now();
   request bigint;
 BEGIN
-  -- The request first, as whoever decides it does.
+  -- The request first, in the order of locks of a decision.
   SELECT r.request_id INTO request FROM oneroof.governance_exception AS e
   JOIN oneroof.governance_request AS r ON r.request_id = e.request_id
   WHERE e.exception_id = p_exception FOR UPDATE OF r;

@@ -8,7 +8,7 @@ DECLARE
   was_open boolean;
 BEGIN
   IF p_gate = 'governance.emit_enabled' THEN
-    -- Who emits at this moment is waited for, and when this is over nobody does.
+    -- Emits under way are waited for, and when this is over there are none.
     PERFORM pg_advisory_xact_lock(hashtextextended('oneroof.events.emit', 0));
   END IF;
   PERFORM 1 FROM oneroof.governance_gate WHERE gate_key = p_gate FOR UPDATE;

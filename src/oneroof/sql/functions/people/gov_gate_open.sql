@@ -1,5 +1,5 @@
--- Open a gate on an approval just given. The opening is bound to this very version of the dot_config row: whoever
--- rewrites that row by hand, with whatever value, breaks the bond and the gate is closed.
+-- Open a gate on an approval just given. The opening is bound to this very version of the dot_config row: a rewrite
+-- of that row by hand, with any value, breaks the bond and the gate is closed.
 CREATE OR REPLACE FUNCTION oneroof.gov_gate_open(p_request bigint, p_gate text) RETURNS void
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp

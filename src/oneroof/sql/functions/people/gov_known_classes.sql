@@ -1,4 +1,4 @@
--- The classes that the host's registries name, and those that somebody was said to answer for. A function and not a part of the
+-- The classes that the host's registries name, and those that have a recorded owner. A function and not a part of the
 -- view that asks for them, since a view would keep the host from altering its tables.
 CREATE OR REPLACE FUNCTION oneroof.gov_known_classes() RETURNS SETOF text
 LANGUAGE sql STABLE SECURITY DEFINER ROWS 200

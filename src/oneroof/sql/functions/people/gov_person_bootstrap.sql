@@ -1,4 +1,4 @@
--- The first people, before there are two approvers who could vouch for others. Only whoever may act as oneroof_owner
+-- The first people, before there are two approvers who could vouch for others. Only a login that may act as oneroof_owner
 -- (the installer, the database's owner, a superuser) can do this, and only until the second approver is there; then four eyes apply for good.
 CREATE OR REPLACE FUNCTION oneroof.gov_person_bootstrap(p_person text, p_content jsonb) RETURNS void
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER

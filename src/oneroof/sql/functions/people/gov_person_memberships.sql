@@ -1,6 +1,6 @@
 -- Make the memberships in the cluster what the record says: for every registered login, and none for those just gone.
--- While other databases of the cluster have oneroof too, none is taken back: the same login may be somebody there, and
--- here the record alone already refuses whoever is not in it.
+-- While other databases of the cluster have oneroof too, none is taken back: the same login may be a person there, and
+-- here the record alone already refuses a login that is not in it.
 CREATE OR REPLACE FUNCTION oneroof.gov_person_memberships(p_gone name[]) RETURNS void
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp

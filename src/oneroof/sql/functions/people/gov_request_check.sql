@@ -1,4 +1,4 @@
--- Is this a request that could be applied? Asked when it is made, so that nobody approves nonsense, and again on
+-- Is this a request that could be applied? Asked when it is made, so that no nonsense is approved, and again on
 -- approval, since the world may have changed. A new kind is a branch here and one in gov_request_apply.
 CREATE OR REPLACE FUNCTION oneroof.gov_request_check(p_kind text, p_subject text, p_content jsonb) RETURNS void
 LANGUAGE plpgsql STABLE SECURITY DEFINER

@@ -1,4 +1,4 @@
--- Is what a request is bound to still as it was when it was made? A ruleset is bound to the hash of the rules, which nobody can
+-- Is what a request is bound to still as it was when it was made? A ruleset is bound to the hash of the rules, which cannot
 -- change while this is decided.
 CREATE OR REPLACE FUNCTION oneroof.gov_request_is_current(p_kind text, p_content jsonb) RETURNS boolean
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER

@@ -1,5 +1,5 @@
 -- The person behind this session, if it holds one of the roles; otherwise a refusal that says why (promise 21). The rows
--- are locked, so that nobody acts on a right that was taken away while its transaction was open.
+-- are locked, so that no session acts on a right that was taken away while its transaction was open.
 CREATE OR REPLACE FUNCTION oneroof.gov_require_person(p_roles text[]) RETURNS text
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp

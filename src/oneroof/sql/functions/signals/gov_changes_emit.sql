@@ -1,7 +1,7 @@
--- Tell what a change log or a register has handed off: one signal for each kind and group, of all windows that are 'over', or of 'all'
+-- Emit the changes that a change log or a register has handed off: one signal for each kind and group, of all windows that are 'over', or of 'all'
 -- that there are (doc 32 §5, steps 3 and 5); or, while more of the source is being read, which may be of the same windows, of those that
--- have been 'waiting' for it too long. A window that goes into a later one's signal is noted as told by it, so that whoever reads it again
--- tells nothing. A group that is told of too often waits for the end of its digest, whoever asks. Answers how many windows were told.
+-- have been 'waiting' for it too long. A window that goes into a later one's signal is noted as told by it, so that reading it again
+-- emits nothing. A group with too many signals waits for the end of its digest. Answers for how many windows signals were emitted.
 CREATE OR REPLACE FUNCTION oneroof.gov_changes_emit(p_source text, p_which text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -39,7 +39,7 @@ BEGIN
     LEFT JOIN oneroof.governance_event AS g ON g.event_id = oneroof.gov_event_id(p_source, k.key, 1, 'governance.handoff.' || h.change_kind)
     WHERE h.source_name = p_source
   ), again AS MATERIALIZED (
-    -- Told, forgotten and read again: nobody hears of it, and it counts in nobody's signal and in no digest.
+    -- Told, forgotten and read again: it makes no signal, and counts in no signal and in no digest.
     SELECT e.change_kind, e.group_key, e.window_start, e.window_end FROM due AS e WHERE e.is_again AND e.parts = 0 AND e.was_told
   ), numbered AS MATERIALIZED (
     -- One that is new although its window was told and forgotten has a number that no other has.
@@ -73,7 +73,7 @@ BEGIN
     PERFORM FROM oneroof.gov_handoff_emit(p_source, v_table, d.kinds, d.keys, d.numbers, d.refs, NULL::text[], d.classes, d.groups,
                                          d.systems, d.actors, d.times, d.many);
   END IF;
-  -- What was told long ago is forgotten; that it was told is not. Of a source that nobody trusts all is kept until somebody does.
+  -- Windows told long ago are forgotten; that they were told is not. Of an untrusted source all is kept until it is trusted.
   DELETE FROM oneroof.governance_handoff AS h
   WHERE h.ctid = ANY (ARRAY(SELECT o.ctid FROM oneroof.governance_handoff AS o
                             WHERE o.source_name = p_source AND o.changes = o.told AND o.told_at < v_now - interval '1 day'

@@ -1,7 +1,7 @@
 -- The way into event_outbox (doc 41 §41.4 to §41.6): a batch of events, as a jsonb array of objects with event_type, source,
 -- source_key, change_number, subject_table, subject_ref, payload, and where they are known canonical_address, occurred_at, severity
--- and correlation_id. An event of an active type is emitted; one of any other type is held in event_pending; both once, whoever
--- repeats it. A payload that is more than addresses, refs and counts is refused and becomes a finding, which names the type and the key; so is
+-- and correlation_id. An event of an active type is emitted; one of any other type is held in event_pending; both once, however
+-- often repeated. A payload that is more than addresses, refs and counts is refused and becomes a finding, which names the type and the key; so is
 -- what cannot be read, and the rest of the batch goes its way.
 CREATE OR REPLACE FUNCTION oneroof.gov_emit(p_events jsonb) RETURNS TABLE (emitted bigint, held bigint, refused bigint, known bigint)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER

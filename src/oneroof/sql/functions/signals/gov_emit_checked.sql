@@ -1,6 +1,6 @@
 -- What gov_emit and gov_handoff_emit do with events that are fit to be signals, given as arrays with a place in each for every event; a
 -- place without a type is passed over. Of an active type: emitted; of any other: held in event_pending, and a finding for each type, which
--- the gate has no part in (doc 32 §5, step 5); both once, whoever repeats it.
+-- the gate has no part in (doc 32 §5, step 5); both once, however often repeated.
 CREATE OR REPLACE FUNCTION oneroof.gov_emit_checked(
   p_types text[], p_sources text[], p_keys text[], p_numbers bigint[], p_tables text[], p_refs text[], p_addresses text[],
   p_payloads jsonb[], p_occurred timestamptz[], p_severities text[], p_correlations text[]
@@ -40,7 +40,7 @@ BEGIN
   -- Of these nothing is said until two people trust them (doc 32 §7).
   v_untrusted := oneroof.gov_sources_untrusted(p_sources);
   IF v_untrusted <> '{}' THEN
-    -- Whoever trusts one at this moment waits until what we keep can be seen.
+    -- A session that trusts one at this moment waits until the events that we keep can be seen.
     PERFORM pg_advisory_xact_lock_shared(hashtextextended('oneroof.source.trust', 0));
     v_untrusted := oneroof.gov_sources_untrusted(p_sources);
   END IF;
@@ -114,7 +114,7 @@ BEGIN
               FROM generate_series(1, given) AS n) AS e
         JOIN lanes AS t ON t.event_type = e.event_type
         WHERE e.event_id IS NOT NULL AND e.reason IS NULL
-        -- One that is there although nobody here knows of it stays as it is.
+        -- One that is there although governance_event does not know it stays as it is.
         ON CONFLICT DO NOTHING;
         GET DIAGNOSTICS emitted = ROW_COUNT;
       END IF;

@@ -1,4 +1,4 @@
--- Make types active, on an approval just given. It only turns the switch: what was held is promoted by whoever works next.
+-- Make types active, on an approval just given. It only turns the switch: held events are promoted by the next look of the watch.
 CREATE OR REPLACE FUNCTION oneroof.gov_event_activate(p_request bigint, p_content jsonb) RETURNS void
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -7,7 +7,7 @@ DECLARE
   at CONSTANT timestamptz := oneroof.gov_now();
   types CONSTANT text[] := ARRAY(SELECT jsonb_array_elements_text(p_content -> 'event_types'));
 BEGIN
-  -- Whoever emits at this moment is waited for; everybody takes these rows in one order.
+  -- Emits under way are waited for; all sessions take these rows in one order.
   PERFORM pg_advisory_xact_lock(hashtextextended('oneroof.events.emit', 0));
   PERFORM FROM host.event_type_registry AS r
   WHERE r.event_domain = 'governance' AND r.event_type = ANY (types) ORDER BY r.event_type FOR UPDATE;

@@ -1,4 +1,4 @@
--- Make types inactive: one person is enough, as for closing a gate. Whoever emits at this moment is waited for. Answers which were active.
+-- Make types inactive: one person is enough, as for closing a gate. Emits under way are waited for. Answers which were active.
 CREATE OR REPLACE FUNCTION oneroof.gov_event_deactivate(p_types text[], p_reason text) RETURNS text[]
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp

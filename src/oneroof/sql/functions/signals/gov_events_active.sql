@@ -1,6 +1,6 @@
--- Which of these types may be emitted at this moment, and until our transaction ends: whoever takes a type or the gate away waits
--- for us (doc 41 §41.11: register before emit). The lock of a row lets those who share it pass by who waits for it alone; so there is
--- another before it, at which everybody queues.
+-- Which of these types may be emitted at this moment, and until our transaction ends: a session that deactivates a type or closes the gate
+-- waits for us (doc 41 §41.11: register before emit). Sharers of a row lock pass by a session that waits to have it alone; so there is
+-- another lock before it, at which all sessions queue.
 CREATE OR REPLACE FUNCTION oneroof.gov_events_active(p_types text[]) RETURNS text[]
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp

@@ -1,5 +1,5 @@
 -- Look at what was written to event_outbox since the last whole look, by row headers: governance rows, or rows with our mark, that
--- gov_emit did not write as they are become a finding (doc 41 §41.6). Somebody who owns the table can do that; none of our roles can.
+-- gov_emit did not write as they are become a finding (doc 41 §41.6). The owner of the table can do that; none of our roles can.
 -- Page by page, for no longer than p_long; who comes next goes on from there. Where what was found is gone everything is looked at
 -- anew, and if nothing is found the finding closes.
 -- Answers how many were found.

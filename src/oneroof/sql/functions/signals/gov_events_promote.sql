@@ -1,6 +1,6 @@
 -- Emit some of what is held and may now be emitted, of one type or of any, in the order in which it was held: each once, since the
 -- key, the outbox and the hold move in one statement. Of one type what has something of another before it, of the same subject, stays. Answers how many left the hold; nought when there is no more. Every call is a
--- piece of its own: whoever is killed between two goes on with the next. Where the host's outbox refuses one of many it is an error; one that
+-- transaction of its own: a promotion that is killed between two goes on with the next. Where the host's outbox refuses one of many it is an error; one that
 -- it refuses alone is put aside, told, and tried again when some minutes have passed.
 CREATE OR REPLACE FUNCTION oneroof.gov_events_promote(p_type text, p_most bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
@@ -26,7 +26,7 @@ DECLARE
 BEGIN
   -- One at a time, or a later event of a subject could overtake an earlier one.
   PERFORM pg_advisory_xact_lock(hashtextextended('oneroof.events.promote', 0));
-  -- The moment is that of whoever's turn it is.
+  -- The moment is read when the lock is had.
   at := oneroof.gov_now();
   UPDATE oneroof.governance_event AS e SET state = 'held'
   WHERE e.state = 'stuck' AND e.tried_at < at - interval '5 minutes' AND (p_type IS NULL OR e.event_type = p_type);
@@ -84,7 +84,7 @@ BEGIN
                   FROM picked AS q WHERE q.fault IS NOT NULL GROUP BY q.event_type) AS f)
     INTO v_moved, v_refused, v_faults FROM picked AS p;
   EXCEPTION WHEN integrity_constraint_violation OR data_exception OR program_limit_exceeded OR raise_exception THEN
-    -- Whoever asked for many asks for fewer; one that the host's outbox refuses alone stays for a while (doc 41 §41.9).
+    -- A caller that asked for many asks for fewer; one that the host's outbox refuses alone stays for a while (doc 41 §41.9).
     IF cardinality(v_ids) > 1 THEN
       RAISE;
     END IF;

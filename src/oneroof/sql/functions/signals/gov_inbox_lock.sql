@@ -1,4 +1,4 @@
--- One at a time writes about a recipient, since nobody has confirmed a key on the host's tables. Whoever waited must see what the other
+-- One at a time writes about a recipient, because the host's tables may lack a unique key. A session that waited must see what the other
 -- did, which a snapshot from before does not.
 CREATE OR REPLACE FUNCTION oneroof.gov_inbox_lock(p_recipient text) RETURNS void
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER

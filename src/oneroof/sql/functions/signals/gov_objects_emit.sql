@@ -1,6 +1,6 @@
--- Tell of objects that were handed off: of so many, or of one batch if that has more, the oldest first, in one call of
--- gov_untold_send or, if that is not all it takes, of gov_handoff_emit. One at a time for each source, or a later change of an object could overtake an earlier one; whoever does not
--- wait leaves it to the other. Answers of how many was told.
+-- Emit signals of objects that were handed off: of so many, or of one batch if that has more, the oldest first, in one call of
+-- gov_untold_send or, if that is not all it takes, of gov_handoff_emit. One at a time for each source, or a later change of an object could overtake an earlier one; a caller that does not
+-- wait leaves it to the other. Answers for how many signals were emitted.
 CREATE OR REPLACE FUNCTION oneroof.gov_objects_emit(p_source text, p_most bigint, p_wait boolean) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp

@@ -1,4 +1,4 @@
--- Refuse who can have no inbox: a recipient is an office, a person, or whoever the host has subscribed to something.
+-- Refuse a name that can have no inbox: a recipient is an office, a person, or a name that the host has subscribed to something.
 CREATE OR REPLACE FUNCTION oneroof.gov_recipient_require(p_recipient text) RETURNS void
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp

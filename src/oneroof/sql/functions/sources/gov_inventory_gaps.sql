@@ -1,4 +1,4 @@
--- A class of the catalog whose registry is missing is an inventory gap, also while nobody has met an object of it (doc 31 §2); where
+-- A class of the catalog whose registry is missing is an inventory gap, also while it has no object (doc 31 §2); where
 -- there are objects the rules say so of them. Answers how many findings were opened or closed.
 CREATE OR REPLACE FUNCTION oneroof.gov_inventory_gaps() RETURNS bigint
 LANGUAGE sql VOLATILE SECURITY DEFINER

@@ -1,6 +1,6 @@
 -- Retire some of the objects of a source that was removed, as tombstones (doc 31 §7), in the order of their pages; when a whole pass has
--- met none, close its findings and forget what was known of its classes, some at a time too. Where it stands is kept: whoever comes
--- next goes on. One who comes while another is at it leaves it to him. A source that is there again is left alone. Answers how many were
+-- met none, close its findings and forget what was known of its classes, some at a time too. The place is kept: the next
+-- call goes on. A call while another one is at work leaves it to that one. A source that is there again is left alone. Answers how many were
 -- retired, and whether it is over.
 CREATE OR REPLACE FUNCTION oneroof.gov_source_retire_objects(p_source text, p_most bigint) RETURNS TABLE (buried bigint, is_over boolean)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
@@ -53,7 +53,7 @@ BEGIN
       v_page := v_page + v_stretch;
     END IF;
     IF v_page >= pg_relation_size('oneroof.governance_candidate_state') / current_setting('block_size')::bigint THEN
-      -- What somebody wrote meanwhile may lie behind; a pass that meets none is the last.
+      -- Objects written meanwhile may lie behind; a pass that meets none is the last.
       v_page := CASE WHEN v_found > 0 THEN 0 END;
       v_found := 0;
     END IF;

@@ -4,7 +4,7 @@ LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-  -- Whoever keeps something of it at this moment is waited for.
+  -- Sessions that keep something of it at this moment are waited for.
   PERFORM pg_advisory_xact_lock(hashtextextended('oneroof.source.trust', 0));
   UPDATE oneroof.governance_source SET trusted_at = oneroof.gov_now() WHERE source_name = p_source;
   INSERT INTO oneroof.governance_group_mark AS k (class, dirty_reason, dirtied_at, occurred_at, changes, burst, burst_at)

@@ -1,4 +1,4 @@
--- Of these names those for which nobody has vouched: neither a source that two people trust nor a worker of ours, which is whoever has a
+-- Of these names the untrusted ones: neither a source that two people trust nor a worker of ours, which has a
 -- policy and no table (doc 32 §7: untrusted, or unknown).
 CREATE OR REPLACE FUNCTION oneroof.gov_sources_untrusted(p_names text[]) RETURNS text[]
 LANGUAGE sql STABLE SECURITY DEFINER

@@ -1,5 +1,5 @@
 -- row_sums --
--- What rows add up to, set of facts by set of facts: a list for each column, as PostgreSQL writes them, since nobody else is to read it.
+-- What rows add up to, set of facts by set of facts: a list for each column, as PostgreSQL writes them, since only PostgreSQL reads them.
 SELECT array_agg(g.facts_hash)::text, array_agg(g.many)::text, array_agg(g.total)::text, array_agg(g.newest)::text
 FROM (SELECT r.facts_hash, count(*) AS many, sum(r.h) AS total, max(r.newest) AS newest FROM ({rows}) AS r GROUP BY 1) AS g
 

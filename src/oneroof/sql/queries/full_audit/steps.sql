@@ -1,5 +1,5 @@
 -- by_hashing --
--- A piece is added up by hashing, whatever the planner knows of tables that nobody has analysed yet; what differs is looked up. A list
+-- A piece is added up by hashing, whatever the planner knows of tables that were never analysed; what differs is looked up. A list
 -- of facts is hashed too, where the plan is made for it.
 SELECT set_config('work_mem', '64MB', true), set_config('enable_sort', 'off', true), set_config('enable_mergejoin', 'off', true),
        set_config('random_page_cost', '1.1', true), set_config('plan_cache_mode', 'force_custom_plan', true)
@@ -55,7 +55,7 @@ WHERE worker_name = %(worker)s AND source_name = %(source)s
 
 -- verdicts --
 -- Candidates of some facts that are not dirty have the verdict of what they are judged by, or are judged again; and each is in the
--- group of its facts. One that somebody holds is waited for: the audit does not come back to it.
+-- group of its facts. One that another session has locked is waited for: the audit does not come back to it.
 WITH picked AS MATERIALIZED (
   SELECT c.candidate_key, coalesce(f.group_key, c.group_key) AS group_key, coalesce(f.grain, c.grain) AS grain,
          coalesce(f.class_mark, c.class_mark) AS class_mark

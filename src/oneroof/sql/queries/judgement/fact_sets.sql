@@ -4,7 +4,7 @@ SELECT %(scope)s, f.facts_hash, f.group_key, left(coalesce(f.class, ''), 500), f
 ON CONFLICT DO NOTHING
 
 -- unknown --
--- Rows of dirty candidates whose facts nobody has met.
+-- Rows of dirty candidates whose facts are unknown.
 SELECT c.source_key FROM oneroof.governance_candidate_state AS c
 WHERE c.source_name = %(source)s AND c.dirty AND (c.input_quality_state = 'pending') = true
   AND NOT EXISTS (SELECT FROM oneroof.governance_fact_set AS f WHERE f.source_name = c.source_name AND f.facts_hash = c.facts_hash)

@@ -17,7 +17,7 @@ SELECT EXISTS (SELECT FROM oneroof.governance_group_mark AS k WHERE k.dirty)
     OR (SELECT min(c.stale_after) FROM oneroof.governance_candidate_state AS c) <= (SELECT oneroof.gov_now())
 
 -- classless --
--- Whether some fact set is of a class that nobody has looked at.
+-- Whether some fact set is of a class that was not read yet.
 SELECT EXISTS (SELECT FROM oneroof.governance_fact_set AS f WHERE f.source_name = %(source)s AND f.is_dirty
   AND NOT EXISTS (SELECT FROM oneroof.governance_class AS c WHERE c.source_name = f.source_name AND c.class = f.class))
 
@@ -43,7 +43,7 @@ SELECT oneroof.gov_scan_spread(%(source)s::text, %(most)s::bigint)
 SELECT oneroof.gov_scan_expire(%(source)s::text, %(most)s::bigint)
 
 -- is_moving --
--- Whether some candidate waits for its verdict, or somebody is in the middle of finding out what has changed.
+-- Whether some candidate waits for its verdict, or a refresh is under way.
 SELECT EXISTS (SELECT FROM oneroof.governance_candidate_state AS c WHERE c.source_name = %(source)s AND c.dirty)
     OR EXISTS (SELECT FROM oneroof.gov_worker_cursor AS w
                WHERE w.source_name = %(source)s AND w.worker_name IN ('gov_handoff_intake', 'gov_backfill_sweep') AND w.window_horizon IS NOT NULL)

@@ -1,7 +1,7 @@
 -- changed --
 -- Rows of a range of pages whose candidate was made of other facts, although it is not news and is not waiting to be tried again.
 SELECT count(*), (array_agg(r.candidate_key ORDER BY r.candidate_key COLLATE "C"))[1:%(names)s],
-       -- By which item, if somebody has resolved it.
+       -- By which item, if it was resolved.
        (array_agg((SELECT i.item_id FROM oneroof.governance_retry AS i
                    WHERE i.key_mark = oneroof.gov_key_mark(r.source_key) AND i.source_key = r.source_key AND i.row_xid = r.row_xid
                      AND i.state = 'resolved' AND split_part(i.source_name, '#', 1) = %(source)s LIMIT 1)
@@ -62,7 +62,7 @@ JOIN oneroof.governance_class AS k ON k.source_name = n.source_name AND k.class 
 WHERE n.source_name = %(source)s AND n.facts <> k.facts ORDER BY n.class COLLATE "C"
 
 -- members --
--- Some of those who have one of these sets of facts.
+-- Some members of these fact sets.
 SELECT c.candidate_key FROM oneroof.governance_candidate_state AS c
 WHERE c.facts_hash = ANY (%(hashes)s::bigint[]) AND c.source_name = %(source)s LIMIT %(names)s
 

@@ -1,5 +1,5 @@
 -- represented --
--- Some of the rows that another stands for: the last key, and the fingerprint of their notes, but for those that nobody stands for.
+-- Some of the rows that another stands for: the last key, and the fingerprint of their notes, but for those that no row stands for.
 SELECT max(d.source_key), count(*) FILTER (WHERE d.is_held), coalesce(sum(d.h) FILTER (WHERE d.is_held), 0),
        array_agg(d.source_key) FILTER (WHERE d.is_held)
 FROM (SELECT d.source_key, {hash} AS h, {is_held} AS is_held FROM oneroof.governance_duplicate AS d

@@ -31,6 +31,6 @@ SELECT d.source_key FROM oneroof.governance_duplicate AS d
 WHERE d.source_name = %(source)s AND d.candidate_key = %(key)s ORDER BY d.source_key LIMIT 50
 
 -- alike --
--- What somebody may have meant: keys that begin alike.
+-- What may have been meant: keys that begin alike.
 SELECT c.candidate_key FROM oneroof.governance_candidate_state AS c
 WHERE c.candidate_key >= %(key)s ORDER BY c.candidate_key LIMIT 1

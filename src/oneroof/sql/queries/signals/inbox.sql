@@ -3,7 +3,7 @@ SELECT oneroof.gov_recipient_require(%(recipient)s::text)
 
 -- page --
 -- A row for each signal of the page, or one without. Ids are counted and put in order, and only a page of them becomes signals; an id
--- that somebody wrote into the outbox twice is one.
+-- that is in the outbox twice is one.
 WITH mine AS MATERIALIZED (
   SELECT i.event_id, max(i.created_at) AS born, min(i.read_at) AS read_at FROM oneroof.v_inbox AS i
   WHERE i.recipient_ref = %(recipient)s::text GROUP BY i.event_id

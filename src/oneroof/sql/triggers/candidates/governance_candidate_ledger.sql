@@ -1,4 +1,4 @@
--- The books follow the candidates, whoever writes them.
+-- The books follow the candidates, under every role.
 CREATE OR REPLACE TRIGGER governance_ledger_insert AFTER INSERT ON oneroof.governance_candidate_state
 REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION oneroof.gov_ledger_move();
 CREATE OR REPLACE TRIGGER governance_ledger_update AFTER UPDATE ON oneroof.governance_candidate_state

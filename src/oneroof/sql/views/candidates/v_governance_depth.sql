@@ -4,7 +4,7 @@ CREATE VIEW oneroof.v_governance_depth AS
 SELECT
   (SELECT count(*) FROM (SELECT FROM oneroof.governance_candidate_state AS c WHERE c.dirty LIMIT 10001) AS bounded) AS dirty,
   -- The clock is asked once, in a query of its own; otherwise no index could serve. The oldest says whether there is any, whatever the
-  -- planner thinks of a table that nobody has analysed.
+  -- planner thinks of a table that was never analysed.
   (SELECT count(*) FROM (SELECT FROM oneroof.governance_candidate_state AS c
                          WHERE (SELECT min(o.stale_after) FROM oneroof.governance_candidate_state AS o) < (SELECT oneroof.gov_now())
                            AND c.stale_after < (SELECT oneroof.gov_now()) ORDER BY c.stale_after LIMIT 10001) AS bounded) AS stale,

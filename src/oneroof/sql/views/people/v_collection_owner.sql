@@ -1,5 +1,5 @@
--- Who answers for each collection of an inventory, by responsibility: the nearest of collection, class, source and
--- everywhere that has anybody at all. Small, to be joined: a row for every known class, also where nobody answers
+-- The owners of each collection of an inventory, by responsibility: the nearest of collection, class, source and
+-- everywhere that has an owner. Small, to be joined: a row for every known class, also without an owner
 -- (no owners, no level), and one for the class '*', which is any class that is not known.
 CREATE VIEW oneroof.v_collection_owner AS
 WITH place AS (

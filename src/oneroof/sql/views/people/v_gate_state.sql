@@ -5,7 +5,7 @@ SELECT
   g.description,
   c.says_true AND o.request_id IS NOT NULL AND c.versions = ARRAY[o.config_version::text] AS is_open,
   CASE
-    WHEN o.request_id IS NULL AND c.says_true THEN 'dot_config says true, but nobody approved it'
+    WHEN o.request_id IS NULL AND c.says_true THEN 'dot_config says true, but it is not approved'
     WHEN o.request_id IS NULL THEN 'closed'
     WHEN c.versions = '{}' THEN 'its dot_config row is gone'
     WHEN NOT c.says_true THEN 'dot_config does not say true'

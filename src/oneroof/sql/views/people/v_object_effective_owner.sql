@@ -1,6 +1,6 @@
--- Who answers for an object, by responsibility: the nearest of object, collection, class, source and everywhere that has
--- anybody at all; two of them there are a conflict, and both are shown (doc 31 §6). A row for each owner, none where
--- nobody answers. Ask for candidate keys: each is a few index lookups, and there are millions.
+-- The owners of an object, by responsibility: the nearest of object, collection, class, source and everywhere that has
+-- an owner; two of them there are a conflict, and both are shown (doc 31 §6). A row for each owner, none
+-- without one. Ask for candidate keys: each is a few index lookups, and there are millions.
 CREATE VIEW oneroof.v_object_effective_owner AS
 SELECT c.candidate_key, c.source_name, n.responsibility, n.owner_ref, n.level, n.is_conflict
 FROM oneroof.v_candidate_class AS c

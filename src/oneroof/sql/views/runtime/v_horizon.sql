@@ -17,7 +17,7 @@ LEFT JOIN LATERAL (
     SELECT x.transaction, x.prepared, format('prepared transaction %L in database %s', x.gid, x.database)
     FROM pg_catalog.pg_prepared_xacts AS x
   ) AS open
-  -- The horizon is the oldest xid still running, so whoever has that very one keeps it there, and nobody else does. Among
+  -- The horizon is the oldest xid still running, so the transaction with that very xid keeps it there, and no other. Among
   -- the running a 32-bit xid is unique.
   WHERE open.xid = pg_snapshot_xmin(s.snapshot)::xid
   LIMIT 1

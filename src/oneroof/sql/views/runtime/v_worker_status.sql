@@ -1,5 +1,5 @@
 -- Every cursor with the liveness of its executor (doc 39 §39.6; docs/explanation/runtime/watch.md):
---   paused    its policy says so           released  nobody holds its lease
+--   paused    its policy says so           released  no instance holds its lease
 --   dead      holds a lease, no tick for one and a half TTLs, so that a finding is there within two
 --   blind     ticks, but the horizon is pinned and its frontier cannot move
 --   working   did something within ten seconds        quiet  ticks, and there is nothing to do
