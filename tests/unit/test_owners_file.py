@@ -50,7 +50,7 @@ def test_what_is_written_is_read_back(given: list[OwnerLine], form: str) -> None
         ("class,c,,x,,", "its responsibility is empty"),
         ("class,  ,policy,x,,", "its subject is empty"),
         ("class,c,policy,x", "it has 4 fields where the header has 6; quote a field with a comma in it"),
-        ("class,*,policy,x,,", "only a scope can be *, which is everywhere"),
+        ("class,*,policy,x,,", "only a scope can be *, which is every source"),
         ("class,c,policy,x,soon,", "'soon' is not a date like 2027-01-31 or 2027-01-31T12:00:00Z"),
         ("class,c,policy,x,0001-01-01T00:00:00+23:00,", "'0001-01-01T00:00:00+23:00' is not a date"),
         ("class,c,policy,x,9999-06-01,", "'9999-06-01' is not between the years 1 and 9998"),

@@ -47,7 +47,7 @@ def list_exceptions(
 def add(
     ctx: typer.Context,
     level: str = typer.Argument(help="object, collection, class or scope."),
-    subject: str = typer.Argument(help="Its candidate key, its name, or its source; * of a scope is everywhere."),
+    subject: str = typer.Argument(help="Its candidate key, its name, or its source; * of a scope is every source."),
     reason: str = typer.Option(..., help="Why, for the person who decides."),
     until: str | None = typer.Option(None, help="The date it ends, as 2027-01-31; without one it does not end."),
 ) -> None:

@@ -22,7 +22,7 @@ REASON = typer.Option(None, help="Why, for the person who decides.")
 
 @app.command("list")
 def list_people(ctx: typer.Context) -> None:
-    """Everybody, with logins and roles."""
+    """All people, with logins and roles."""
     session: Session = ctx.obj
     rows = directory.listing(session.connect_installed())
     columns = ["person", "name", "logins", "roles", "missing"]

@@ -53,7 +53,7 @@ def identify(*, folder: Path, binaries: Binaries) -> tuple[Identity, Binaries]:
     name = pwd.getpwuid(dropped.owner).pw_name
     raise Unavailable(
         f"PostgreSQL does not run as root, and {name}, as whom it would run, cannot reach {folder}",
-        hint="set ONEROOF_HOME to a folder below one that everybody can pass, such as /var/lib/oneroof",
+        hint="set ONEROOF_HOME to a folder below one that every user can pass, such as /var/lib/oneroof",
     )
 
 

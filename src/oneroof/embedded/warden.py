@@ -32,7 +32,7 @@ _PR_SET_PDEATHSIG = 1
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All that the warden needs to know, as one word of its command line, which everybody can read."""
+    """All that the warden needs to know, as one word of its command line, which every user can read."""
 
     folder: str
     socket: str

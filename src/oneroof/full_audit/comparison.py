@@ -56,7 +56,7 @@ class Piece:
         return Piece(self.first, middle, middle), Piece(middle, self.last, self.next)
 
     def then(self, **more: str) -> dict[str, Any] | None:
-        """Where the walk goes on, if it does."""
+        """Where the step goes on, if it does."""
         return None if self.next is None else {"tid": self.next, **more}
 
 

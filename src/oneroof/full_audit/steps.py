@@ -131,7 +131,7 @@ class AuditSteps:
         """Add up what the source has."""
         ground = table_files.read_ground(self.batch.connection, self.source)
         if at.get("files", ground.files) != ground.files:
-            # A rewrite has moved rows to where the walk has been.
+            # A rewrite has moved rows to where the step has been.
             self.execute("forget", self.given())
             return Done({"step": STEPS[0], "tid": 0, "after": "", "files": ground.files})
         piece = self._piece(at, ground.blocks)

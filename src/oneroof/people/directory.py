@@ -22,7 +22,7 @@ KIND = "person.change"
 
 
 def listing(connection: Connection) -> list[Person]:
-    """Everybody who is registered."""
+    """All registered people."""
     with (
         transaction(connection, doing="listing people", read_only=True),
         connection.cursor(row_factory=class_row(Person)) as cursor,

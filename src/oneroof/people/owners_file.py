@@ -175,7 +175,7 @@ def _wrong(values: Mapping[str, str]) -> str | None:
     if responsibility not in RESPONSIBILITIES:
         return f"there is no responsibility {responsibility!r}; {_meant(responsibility, RESPONSIBILITIES)}"
     if subject == "*" and level != "scope":
-        return "only a scope can be *, which is everywhere"
+        return "only a scope can be *, which is every source"
     for name, value, longest in (("subject", subject, LONGEST_SUBJECT), ("owner", owner, LONGEST_OWNER)):
         if _UNKEEPABLE.search(value):
             return f"its {name} has a character that no database keeps; take it out"

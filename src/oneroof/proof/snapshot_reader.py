@@ -1,8 +1,8 @@
-"""One snapshot of the whole database, read in pieces (promise 14: announced, bounded, and can be called off).
+"""One snapshot of the whole database, read range by range (promise 14: announced, bounded, and can be called off).
 
 Every statement sees the same moment and is over within seconds: what is large is read in ranges of pages, or of keys.
 Several connections may read the one snapshot together, as `pg_dump --jobs` does. The tables are held against ALTER and
-TRUNCATE, and the horizon stands, until the walk ends; so it ends in any case.
+TRUNCATE, and the horizon stands, until the snapshot read ends; so it ends in any case.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Walk:
             yield found
 
     def _pieces(self, table: sql.Identifier, pages: int) -> Iterator[dict[str, Any]]:
-        """The first read locks the table against a rewrite, so that no row moves to where the walk has been."""
+        """The first read locks the table against a rewrite, so that no row moves behind the reader."""
         for connection in (self.connection, *self.others):
             self._ask(connection, sql.SQL("SELECT FROM {} LIMIT 0").format(table), {})
         given = {"relation": table.as_string(self.connection)}

@@ -39,7 +39,7 @@ class Source:
 
     @property
     def is_fast(self) -> bool:
-        """Whether it has a fast lane: without an index in the order of time that would read the table every time."""
+        """Whether its newest rows are read: without an index by time that would read the table every time."""
         return self.timestamp_column is not None and self.in_index_order
 
     @property

@@ -47,7 +47,7 @@ BEGIN
 END
 $sequences$;
 
--- Nothing of ours is for everybody.
+-- PUBLIC has no right on anything of ours.
 SET LOCAL ROLE oneroof_owner;
 REVOKE ALL ON SCHEMA oneroof FROM PUBLIC;
 GRANT USAGE ON SCHEMA oneroof TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_executor,

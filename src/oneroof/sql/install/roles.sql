@@ -58,7 +58,7 @@ BEGIN
                    CASE WHEN modern THEN 'ADMIN TRUE, INHERIT FALSE, SET FALSE' ELSE 'ADMIN OPTION' END);
   END LOOP;
   -- One function of the owner's tells workers when the oldest transaction began, and nothing else of other sessions. Where the
-  -- installer may not grant this it says that it does not know, and the fast lane makes do.
+  -- installer may not grant this it says that it does not know, and the newest rows are read from five seconds back.
   IF pg_has_role(current_user, 'pg_read_all_stats', 'MEMBER WITH ADMIN OPTION')
      AND NOT pg_has_role('oneroof_owner', 'pg_read_all_stats', 'MEMBER') THEN
     GRANT pg_read_all_stats TO oneroof_owner;

@@ -183,7 +183,7 @@ CREATE TABLE oneroof.governance_object (
   is_settled       boolean NOT NULL DEFAULT false,
   settles_until    xid8
 );
-COMMENT ON COLUMN oneroof.governance_object.is_settled IS 'whether everybody is finished who may have written its candidate without knowing of it';
+COMMENT ON COLUMN oneroof.governance_object.is_settled IS 'whether every transaction is finished that may have written its candidate without knowing of it';
 COMMENT ON COLUMN oneroof.governance_object.judged_hash IS 'the facts of its row that it was judged with';
 COMMENT ON TABLE oneroof.governance_object IS 'the few objects of which something is known that their row and their class do not say';
 CREATE INDEX governance_object_dirty ON oneroof.governance_object (candidate_key) WHERE is_dirty;

@@ -15,7 +15,7 @@ CREATE TABLE oneroof.governance_audit_facts (
 -- Rows are added first and candidates to them, where they lie.
 COMMENT ON TABLE oneroof.governance_audit_facts IS 'rows and candidates with the same facts as the audit under way has counted them, and the sum of the hashes of their keys: equal where they agree';
 
--- Of the sets that have drifted: by how much both sides differ, by buckets of hashes. Each piece of a walk updates all of them.
+-- Of the sets that have drifted: by how much both sides differ, by buckets of hashes. Each page range updates all of them.
 CREATE TABLE oneroof.governance_audit_bucket (
   source_name text NOT NULL,
   bucket      bigint NOT NULL,

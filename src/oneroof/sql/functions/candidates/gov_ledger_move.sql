@@ -1,5 +1,5 @@
 -- Keep the books: whatever a statement inserted, changed or deleted moves the counts of its groups, in its own transaction. In one
--- order for everybody, so that two writers in one shard wait for each other and never in a circle. A verdict that gives way to another goes into the history, but for the first wait. A group whose members have other facts than before is touched, even if it has
+-- order for all writers, so that two writers in one shard wait for each other and never in a circle. A verdict that gives way to another goes into the history, but for the first wait. A group whose members have other facts than before is touched, even if it has
 -- as many as before: they may have other findings. A plan that was made for a statement of one row is kept for one of thousands,
 -- so that a nested loop is never the right one.
 CREATE OR REPLACE FUNCTION oneroof.gov_ledger_move() RETURNS trigger

@@ -1,7 +1,7 @@
 -- Emit some of what is held and may now be emitted, of one type or of any, in the order in which it was held: each once, since the
 -- key, the outbox and the hold move in one statement. Of one type what has something of another before it, of the same subject, stays. Answers how many left the hold; nought when there is no more. Every call is a
 -- transaction of its own: a promotion that is killed between two goes on with the next. Where the host's outbox refuses one of many it is an error; one that
--- it refuses alone is put aside, told, and tried again when some minutes have passed.
+-- it refuses alone is marked stuck, raised as a finding, and tried again when some minutes have passed.
 CREATE OR REPLACE FUNCTION oneroof.gov_events_promote(p_type text, p_most bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp

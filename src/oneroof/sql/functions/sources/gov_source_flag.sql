@@ -4,6 +4,6 @@ LANGUAGE sql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
   SELECT oneroof.gov_finding_keep('input_untrusted_source'::text, ('handoff:' || p_source)::text,
-    format('the handoffs of %s are kept and not acted on: nobody has declared it trusted', p_source)::text,
+    format('the handoffs of %s are kept and not acted on: it was not declared trusted', p_source)::text,
     jsonb_build_object('source', p_source))
 $$;

@@ -4,7 +4,7 @@ WHERE worker_name = %(worker)s AND source_name = %(source)s AND state = 'waiting
 ORDER BY next_attempt_at, item_id LIMIT %(most)s
 
 -- standing --
--- State by state, in the order of the index that has both: by the primary key it would walk through all that are done.
+-- State by state, in the order of the index that has both: by the primary key it would read all that are done.
 SELECT r.item_id, r.source_key, r.row_xid FROM unnest('{waiting,dead}'::text[]) AS s (state)
 CROSS JOIN LATERAL (SELECT i.item_id, i.source_key, i.row_xid FROM oneroof.governance_retry AS i
                     WHERE i.state = s.state AND i.item_id > %(after)s AND split_part(i.source_name, '#', 1) = %(scope)s
@@ -24,7 +24,7 @@ SELECT oneroof.gov_retry_replay(%(items)s::bigint[])
 SELECT oneroof.gov_retry_resolve(%(items)s::bigint[], %(reason)s::text)
 
 -- listing --
--- Sorted, and not by the primary key, which would walk through all that are done.
+-- Sorted, and not by the primary key, which would read all that are done.
 SELECT item_id, worker_name, source_name, source_key, state, attempts, next_attempt_at, sqlstate, last_error, died_at, resolved_by,
        resolution, created_at, updated_at
 FROM oneroof.governance_retry

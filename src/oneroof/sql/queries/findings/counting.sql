@@ -1,5 +1,5 @@
 -- has_moved --
--- Whether the books have moved, or what is known of single objects, since everybody was finished who was not yet when they were last
+-- Whether the books have moved, or what is known of single objects, since every transaction was finished that was not yet when they were last
 -- counted.
 SELECT EXISTS (SELECT FROM oneroof.governance_ledger AS l WHERE l.source_name = %(source)s AND age(l.xmin) <= (SELECT age(%(since)s::text::xid)))
     OR EXISTS (SELECT FROM oneroof.governance_object AS o WHERE age(o.xmin) <= (SELECT age(%(since)s::text::xid)))

@@ -112,7 +112,7 @@ SELECT oneroof.gov_ledger_recount(%(scope)s::text, %(groups)s::text[])
 SELECT oneroof.gov_vanished_decide(%(scope)s::text, %(share)s::float8, %(least)s::bigint, %(batch)s::bigint)
 
 -- held --
--- In one order for everybody. A group that is held is a finding; one that is no longer held is none.
+-- In one order for all sessions. A group that is held is a finding; one that is no longer held is none.
 WITH acts AS MATERIALIZED (
   SELECT g.source_name || ':' || g.group_key AS subject, g.held, g.members, g.allowed IS NULL AS is_held
   FROM oneroof.governance_vanishing AS g WHERE g.source_name = %(scope)s AND g.allowed IS NULL

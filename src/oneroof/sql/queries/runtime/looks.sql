@@ -38,7 +38,7 @@ SELECT n.name FROM unnest(%(names)s::text[]) AS n (name)
 WHERE EXISTS (SELECT FROM oneroof.governance_untold AS u WHERE u.source_name = n.name)
 
 -- input_gate --
--- As `is_waiting` of facts.sql, of many sources.
+-- As `is_waiting` of judgement/judgements.sql, of many sources.
 SELECT n.name FROM unnest(%(names)s::text[]) AS n (name)
 WHERE EXISTS (SELECT FROM oneroof.governance_candidate_state AS c
               WHERE c.source_name = n.name AND c.dirty AND (c.input_quality_state = 'pending') = true)
@@ -49,7 +49,7 @@ FROM (SELECT o.candidate_key FROM oneroof.governance_object AS o WHERE o.is_dirt
 JOIN oneroof.governance_candidate_state AS c ON c.candidate_key = d.candidate_key
 
 -- candidate_scan --
--- As `is_moving_on` of facts.sql, of many sources; the empty name means marks of groups, which any scan can take.
+-- As `is_moving_on` of judgement/judgements.sql, of many sources; the empty name means marks of groups, which any scan can take.
 SELECT n.name FROM unnest(%(names)s::text[]) AS n (name)
 WHERE EXISTS (SELECT FROM oneroof.governance_candidate_state AS c WHERE c.source_name = n.name AND c.dirty)
    OR EXISTS (SELECT FROM oneroof.governance_fact_set AS f WHERE f.source_name = n.name AND f.is_dirty)
