@@ -15,7 +15,7 @@ from oneroof.candidates.apply_batch import EVERY, ROWS
 from oneroof.database.connection import Connection
 from oneroof.database.statements import one, queries
 from oneroof.database.transaction import transaction
-from oneroof.sources.row_expressions import part_names
+from oneroof.sources.row_expressions import fact_names, part_names
 from oneroof.sources.source import INVENTORY, REGISTER, Source
 
 # The worker that hands off.
@@ -115,6 +115,8 @@ def _words(source: Source) -> dict[str, sql.Composable]:
     """Where in the parts of a row stand its class and who made it what it is."""
     return {
         "names": sql.Literal(part_names(source)),
+        # The facts are the first of them.
+        "facts": sql.Literal(fact_names(source)),
         "kind": _part(source, source.class_column) if source.class_column else sql.Literal(source.source_name),
         "system": _part(source, source.system_column),
         "actor": _part(source, source.actor_column),

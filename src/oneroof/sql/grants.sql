@@ -110,6 +110,7 @@ GRANT EXECUTE ON FUNCTION oneroof.gov_class_facts(), oneroof.gov_facts_of(text, 
 GRANT SELECT ON oneroof.governance_class_finding TO oneroof_reader, oneroof_worker, oneroof_operator, oneroof_approver, oneroof_console;
 GRANT EXECUTE ON FUNCTION oneroof.gov_objects_refresh(), oneroof.gov_inventory_gaps(), oneroof.gov_findings_count(text, bigint), oneroof.gov_findings_raise(text, bigint) TO oneroof_worker;
 GRANT EXECUTE ON FUNCTION oneroof.gov_classes_refresh(), oneroof.gov_fact_sets_judge(text, bigint), oneroof.gov_objects_judge(text, bigint),
+  oneroof.gov_fact_sets_meet(text, bigint[], text[], text[], text[], jsonb[]),
   oneroof.gov_input_mark(text, bigint), oneroof.gov_scan_apply(text, bigint), oneroof.gov_scan_spread(text, bigint),
   oneroof.gov_scan_expire(text, bigint), oneroof.gov_candidates_vanish(text, text[]), oneroof.gov_objects_vanish(text, text[]),
   oneroof.gov_vanished_decide(text, double precision, bigint, bigint), oneroof.gov_ledger_recount(text, text[]),

@@ -207,7 +207,8 @@ def test_until_idle_does_not_rest_on_a_window_that_somebody_else_had_opened(
         half.run_once()
     admin.execute("UPDATE birth_registry SET status = 'changed' WHERE id = 7")
     inventory.until_idle(HandoffIntake(admin, intake.source, intake.lease, at_once=True))
-    assert one(admin, "SELECT dirty FROM oneroof.governance_candidate_state WHERE source_key = '7'") == (True,)
+    changes = "SELECT change_number FROM oneroof.governance_candidate_state WHERE source_key = '7'"
+    assert one(admin, changes) == (2,)
 
 
 def test_a_pass_waits_while_nothing_is_written_and_what_is_not_counted_is_found_all_the_same(

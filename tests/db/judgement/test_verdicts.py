@@ -22,6 +22,7 @@ from oneroof.findings import counting
 from oneroof.judgement import fact_sets, ruleset
 from oneroof.people import coverage_exceptions, owners, requests
 from oneroof.sources.source import Source
+from oneroof.tail import row_queries
 
 HEAD = "level,subject,responsibility,owner,valid_from,valid_to\n"
 VERSIONS = "SELECT candidate_key, xmin::text FROM oneroof.governance_candidate_state"
@@ -321,18 +322,38 @@ def test_a_verdict_whose_time_is_over_is_judged_again(admin: Connection, judged:
     judging.check(admin)
 
 
+def test_facts_that_no_row_had_before_are_judged_with_the_rows_that_have_them(
+    admin: Connection, judged: Source
+) -> None:
+    """One write for each row, and what is learned is what the input check would have learned."""
+    changed = "UPDATE birth_registry SET species_code = 'SPC-NEW' WHERE id % 10 = 3 RETURNING id::text"
+    keys = [key for (key,) in admin.execute(changed)]
+    judging.intake(admin, judged)
+    state = "SELECT DISTINCT dirty, change_number FROM oneroof.governance_candidate_state WHERE source_key = ANY (%s)"
+    assert admin.execute(state, (keys,)).fetchall() == [(False, 2)]
+    learned = (
+        "SELECT facts_hash, group_key, class, grain, row_facts FROM oneroof.governance_fact_set"
+        " WHERE row_facts ->> 'species_code' = 'SPC-NEW'"
+    )
+    found = admin.execute(row_queries.item_facts(judged), {"keys": keys}).fetchall()
+    assert sorted(map(str, admin.execute(learned))) == sorted(map(str, found)) != []
+    judging.check(admin)
+
+
 def test_a_row_that_is_gone_before_it_was_looked_at_has_vanished(admin: Connection, judged: Source) -> None:
-    """It stays accounted, undecided, until the audit decides."""
+    """It stays accounted, undecided, until the audit decides. Of a class that was never looked at, so that the intake
+    cannot judge its facts.
+    """
     birth = (
         "INSERT INTO birth_registry"
         " (entity_code, collection_name, species_code, governance_role, status, certified, born_at)"
-        " VALUES ('GONE-1', 'nobody_knows_it', 'SPC-99', 'root', 'born', false, now()) RETURNING id"
+        " VALUES ('GONE-1', 'never_looked_at', 'SPC-99', 'root', 'born', false, now()) RETURNING id"
     )
     (number,) = one(admin, birth)
     judging.intake(admin, judged)
     admin.execute("DELETE FROM birth_registry WHERE id = %s", (number,))
     judging.judge(admin, judged)
-    assert one(admin, VERDICT, ("nobody_knows_it:GONE-1",)) == ("undecided", "vanished")
+    assert one(admin, VERDICT, ("never_looked_at:GONE-1",)) == ("undecided", "vanished")
     judging.check(admin)
 
 

@@ -72,11 +72,26 @@ WHERE NOT b.own
 -- object --
 -- Every object that was written is to be told of, and that is written down in the transaction that wrote it. Of which kind a change is
 -- depends on the facts alone, of which there are few.
-sets AS MATERIALIZED (
-  SELECT d.*, f.verdict, f.undecided_reason, f.input_state, f.ruleset_version, f.stale_after, (SELECT oneroof.gov_now()) AS at
-  FROM (SELECT DISTINCT ON (b.facts_hash) b.facts_hash, b.parts, b.group_key FROM batch AS b WHERE NOT b.own ORDER BY b.facts_hash) AS d
+known AS MATERIALIZED (
+  SELECT d.*, f.verdict, f.undecided_reason, f.input_state, f.ruleset_version, f.stale_after
+  FROM (SELECT DISTINCT ON (b.facts_hash) b.facts_hash, b.parts, b.group_key, b.grain FROM batch AS b WHERE NOT b.own ORDER BY b.facts_hash) AS d
   LEFT JOIN LATERAL (SELECT s.* FROM oneroof.governance_fact_set AS s
                      WHERE s.source_name = %(scope)s AND s.facts_hash = d.facts_hash AND NOT s.is_dirty LIMIT 1) AS f ON true
+), learned AS MATERIALIZED (
+  -- Facts that no row had before are learned and judged here; where there are none, the function is not called.
+  SELECT l.*
+  FROM (SELECT array_agg(g.facts_hash) AS hashes, array_agg(g.group_key) AS groups, array_agg(left(coalesce({kind}, ''), 500)) AS classes,
+               array_agg(g.grain) AS grains, array_agg(jsonb_object({facts}::text[], g.parts[:cardinality({facts}::text[])])) AS facts
+        FROM known AS g
+        WHERE g.verdict IS NULL
+          AND NOT EXISTS (SELECT FROM oneroof.governance_fact_set AS s WHERE s.source_name = %(scope)s AND s.facts_hash = g.facts_hash)
+        HAVING count(*) > 0) AS u
+  CROSS JOIN LATERAL oneroof.gov_fact_sets_meet(%(scope)s::text, u.hashes, u.groups, u.classes, u.grains, u.facts) AS l
+), sets AS MATERIALIZED (
+  SELECT k.facts_hash, k.parts, k.group_key, (SELECT oneroof.gov_now()) AS at, coalesce(k.verdict, l.verdict) AS verdict,
+         coalesce(k.undecided_reason, l.undecided_reason) AS undecided_reason, coalesce(k.input_state, l.input_state) AS input_state,
+         coalesce(k.ruleset_version, l.ruleset_version) AS ruleset_version, coalesce(k.stale_after, l.stale_after) AS stale_after
+  FROM known AS k LEFT JOIN learned AS l ON l.facts_hash = k.facts_hash
 ), {written},
 passed AS MATERIALIZED (
   SELECT b.source_key, b.candidate_key, b.row_xid, b.key_mark FROM batch AS b
