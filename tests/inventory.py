@@ -20,9 +20,10 @@ from oneroof.fence.lease import Lease
 from oneroof.runtime.assignment import Worker
 from oneroof.sources import registration, source
 from oneroof.sources.source import Source
-from oneroof.workers import backfill_sweep, handoff_intake
+from oneroof.workers import backfill_sweep, handoff_intake, handoff_signals
 from oneroof.workers.backfill_sweep import BackfillSweep
 from oneroof.workers.handoff_intake import HandoffIntake
+from oneroof.workers.handoff_signals import HandoffTell
 
 SWEEP, INTAKE = backfill_sweep.NAME, handoff_intake.NAME
 TABLE = "CREATE TABLE src (id int PRIMARY KEY, at timestamptz, code text NOT NULL, status text NOT NULL DEFAULT 'born')"
@@ -152,6 +153,14 @@ def inherit(connection: Connection, tailed: Source, *, batch: int = 2) -> None:
     """The same, whoever holds the horizon back."""
     held = claim(connection, INTAKE)
     until_idle(HandoffIntake(connection, tailed, held, batch=batch, at_once=True))
+    lease.release(connection, held)
+    emit_signals(connection, tailed)
+
+
+def emit_signals(connection: Connection, tailed: Source) -> None:
+    """What the signals thread does, until nothing is untold."""
+    held = lease.claim(connection, f"{INTAKE}:{tailed.source_name}/{handoff_signals.PART}", instance="test")
+    until_idle(HandoffTell(connection, tailed, held))
     lease.release(connection, held)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from inventory import settle, until_idle
+from inventory import emit_signals, settle, until_idle
 from oneroof.database.connection import Connection
 from oneroof.database.statements import one
 from oneroof.fence import lease
@@ -71,6 +71,7 @@ def intake(connection: Connection, tailed: Source, *, batch: int = 500, quietly:
     held = lease.claim(connection, f"{handoff_intake.NAME}:{tailed.source_name}", instance="test")
     until_idle(HandoffIntake(connection, tailed, held, batch=batch, at_once=True))
     lease.release(connection, held)
+    emit_signals(connection, tailed)
 
 
 def judge(connection: Connection, *tailed: Source, batch: int = 500) -> None:

@@ -18,7 +18,9 @@ ASKING = 1.0
 
 @dataclass(slots=True)
 class Telling:
-    """When one source was last asked for windows that have waited too long."""
+    """When one source was last asked for windows that have waited too long. An inventory has none: its signals are the
+    signals thread's.
+    """
 
     source: Source
     _asked: float = field(default=float("-inf"), init=False)
@@ -27,7 +29,7 @@ class Telling:
         """The windows to tell, none where nothing is to be told: `is_due` means that a window is over that was not
         told, `is_reading` that the next batch may have more of what is in it.
         """
-        if not (everything or (is_due and self.source.source_kind != INVENTORY)):
+        if self.source.source_kind == INVENTORY or not (everything or is_due):
             return None
         if not is_reading:
             return ALL if everything else OVER

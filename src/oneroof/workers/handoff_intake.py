@@ -1,7 +1,7 @@
 """`gov_handoff_intake`: every change of every source, for ever after its first sweep (doc 32 §5, doc 39 §39.5).
 
 Each call reads the newest rows by timestamp, then takes a step of the frontier pass, then tries failed items that are
-due, then tells the coalescing windows that are over. The frontier pass is what completeness rests on; what either
+due, then emits the coalescing windows that are over. The frontier pass is what completeness rests on; what either
 reader applies is remembered until F has passed it, so that each version is applied and counted once.
 """
 
@@ -35,7 +35,7 @@ BUSY_MS, CALM_MS = 20, 200
 class HandoffIntake:
     """The intake of one source by one instance. `sweep_interval` is how long the frontier may rest; `at_once` means
     that the first pass does not wait for it, and that what oneroof wrote itself is counted as it comes; `hurried` that
-    what was handed off is told at once; `effect` stands in for what is done with rows.
+    coalescing windows do not wait for their end; `effect` stands in for what is done with rows.
     """
 
     connection: Connection
@@ -107,7 +107,7 @@ class HandoffIntake:
             self._passed = here.frontier
 
     def _tell(self, here: Cursor, *, is_reading: bool, is_idle: bool) -> bool:
-        """Tell what logs and registers handed off in such windows; of objects where no other worker thread would."""
+        """Emit what logs and registers handed off in such windows."""
         everything = self.hurried or (self.at_once and is_idle)
         which = self._telling.which(everything=everything, is_due=here.has_untold, is_reading=is_reading)
         if which is None:
