@@ -21,8 +21,8 @@ from oneroof.workers.candidate_scan import Refresh
 # Seconds between two looks: at first, and at the most when all has been quiet for long; the intake's always the first.
 # Without the second, looks cost most of what an idle process costs.
 LOOK, LONGEST_LOOK = 1.0, 4.0
-# Seconds in which a follower gathers what the intake brings: without it, the followers of a busy source take its
-# processor.
+# Seconds in which a follower gathers what the intake brings, in a run without an end: without it, the followers of a
+# busy source take its processor.
 GATHER = 0.25
 # A look may take one part in so many of the time: without it, a run until idle would do little else.
 SHARE = 20
@@ -48,7 +48,8 @@ class Looks:
         """Something was done for a source: look soon. Called from any thread."""
         now = time.monotonic()
         self._news = now
-        self.due = min(self.due, max(now, self._looked + max(GATHER, SHARE * self._seconds)))
+        gather = GATHER if self.endless else 0.0
+        self.due = min(self.due, max(now, self._looked + max(gather, SHARE * self._seconds)))
 
     def look(self, connection: Connection, quiet: list[Assignment], *, writes: int, interval: float) -> None:
         """One look at all of these: those it names are due, the others are idle since so many writes of this run."""

@@ -319,7 +319,7 @@ class WorkerThread:
         rest = step.rest if self.endless else 0.0
         assignment.rested_at(
             now,
-            rest=max(rest, GATHER if follows or assignment.duty.is_own_channel else 0.0),
+            rest=max(rest, GATHER if (follows and self.endless) or assignment.duty.is_own_channel else 0.0),
             latest=self._latest(assignment, now),
             asks=self.endless and self.kind == handoff_intake.NAME,
             patient=self.endless,
