@@ -76,6 +76,8 @@ class FrontierPass:
     # The cursor as the last step read it, and whether the pass that is under way has found rows.
     here: Cursor | None = field(default=None, init=False)
     has_found: bool = field(default=False, init=False)
+    # The latest xid of which this reader has applied a version.
+    latest: int = field(default=0, init=False)
     streak: Streak = field(default_factory=Streak, init=False)
     _width: Width = field(init=False)
     _pages_per_ms: float = field(default=MOST / 200, init=False)
@@ -134,6 +136,7 @@ class FrontierPass:
         if done is not None and passed.run is not None:
             self.has_found, self.account.run = True, passed.run
             self.open_set.add(done.xids)
+            self.latest = max([self.latest, *done.xids])
             self.streak.note(done.read, born=done.born == done.read)
         if (gone := passed.forgotten) is not None:
             self.open_set.forgotten(gone, most=most, frontier=passed.here.frontier or 0)

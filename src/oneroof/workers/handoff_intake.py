@@ -83,7 +83,7 @@ class HandoffIntake:
             budget = BUSY_MS if newest.seen else CALM_MS
             frontier = self.frontier.run_once(self.connection, self.lease, budget_ms=budget)
             here = self.frontier.here
-            self.newest.look_up_to(self.frontier.open_set.latest or 0)
+            self.newest.look_up_to(self.frontier.latest)
         if here is None:
             # The very first batch failed, and is halved now.
             return MOVED

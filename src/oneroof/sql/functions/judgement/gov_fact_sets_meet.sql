@@ -18,6 +18,9 @@ BEGIN
   INTO v_places, v_facts
   FROM unnest(p_classes, p_grains, p_facts) WITH ORDINALITY AS u (class, grain, facts, place)
   JOIN oneroof.governance_class AS c ON c.source_name = p_source AND c.class = u.class;
+  IF v_facts IS NULL THEN
+    RETURN;
+  END IF;
   INSERT INTO oneroof.governance_fact_set
     (source_name, facts_hash, group_key, class, grain, row_facts, verdict, undecided_reason, rule_code, input_state, input_rule, finding_types,
      stale_after, ruleset_version, judged_at, is_dirty)

@@ -84,7 +84,7 @@ known AS MATERIALIZED (
                array_agg(g.grain) AS grains, array_agg(jsonb_object({facts}::text[], g.parts[:cardinality({facts}::text[])])) AS facts
         FROM known AS g
         WHERE g.verdict IS NULL
-          AND NOT EXISTS (SELECT FROM oneroof.governance_fact_set AS s WHERE s.source_name = %(scope)s AND s.facts_hash = g.facts_hash)
+          AND (SELECT true FROM oneroof.governance_fact_set AS s WHERE s.source_name = %(scope)s AND s.facts_hash = g.facts_hash LIMIT 1) IS NULL
         HAVING count(*) > 0) AS u
   CROSS JOIN LATERAL oneroof.gov_fact_sets_meet(%(scope)s::text, u.hashes, u.groups, u.classes, u.grains, u.facts) AS l
 ), sets AS MATERIALIZED (
