@@ -78,6 +78,8 @@ class FrontierPass:
     has_found: bool = field(default=False, init=False)
     # The latest xid of which this reader has applied a version.
     latest: int = field(default=0, init=False)
+    # Whether the last step has begun a pass and ended it.
+    is_whole: bool = field(default=False, init=False)
     streak: Streak = field(default_factory=Streak, init=False)
     _width: Width = field(init=False)
     _pages_per_ms: float = field(default=MOST / 200, init=False)
@@ -142,6 +144,7 @@ class FrontierPass:
             self.open_set.forgotten(gone, most=most, frontier=passed.here.frontier or 0)
         has_moved = passed.moved
         if passed.ended is not None:
+            self.is_whole = passed.begun is not None
             self.lull.end()
             self.here = replace(passed.here, frontier=passed.here.window_horizon, window_horizon=None, rested=0.0)
             self.open_set.pass_frontier(everything=bool(passed.ended["full"] or passed.ended["fresh"]))

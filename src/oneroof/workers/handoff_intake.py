@@ -1,8 +1,9 @@
 """`gov_handoff_intake`: every change of every source, for ever after its first sweep (doc 32 §5, doc 39 §39.5).
 
-Each call reads the newest rows by timestamp, then takes a step of the frontier pass, then tries failed items that are
-due, then emits the coalescing windows that are over. The frontier pass is what completeness rests on; what either
-reader applies is remembered until F has passed it, so that each version is applied and counted once.
+Each call takes a step of the frontier pass, if one is due, then reads the newest rows by timestamp, then tries failed
+items that are due, then emits the coalescing windows that are over. The frontier pass is what completeness rests on;
+what either reader applies is remembered until F has passed it, so that each version is applied and counted once. Of a
+small table one step of the pass is all of it: its newest rows are then not asked for.
 """
 
 from __future__ import annotations
@@ -50,6 +51,9 @@ class HandoffIntake:
     frontier: FrontierPass = field(init=False)
     retries: Retries = field(init=False)
     _telling: Telling = field(init=False)
+    # The cursor as the last step read it, and whether that step found newest rows.
+    _here: Cursor | None = field(default=None, init=False)
+    _is_busy: bool = field(default=False, init=False)
     # The frontier at the last look.
     _passed: int | None = field(default=None, init=False)
 
@@ -76,21 +80,28 @@ class HandoffIntake:
         return self.frontier.lull.passes
 
     def run_once(self) -> Step:
-        """The newest rows, a step of the frontier pass, failed items that are due, windows that are over."""
-        newest = self.newest.run_once(self.connection, self.lease) if self.source.is_fast else NOTHING
-        here, frontier = self.newest.here, NOTHING
+        """A step of the frontier pass, the newest rows, failed items that are due, windows that are over."""
+        frontier = newest = NOTHING
+        here, is_full = self._here, False
         if here is None or self.frontier.is_wanted(here):
-            budget = BUSY_MS if newest.seen else CALM_MS
+            budget = BUSY_MS if self._is_busy else CALM_MS
             frontier = self.frontier.run_once(self.connection, self.lease, budget_ms=budget)
             here = self.frontier.here
             self.newest.look_up_to(self.frontier.latest)
+        # A pass that this step has begun and ended was over every row: there are no newer ones.
+        self._is_busy = False
+        if self.source.is_fast and not self.frontier.is_whole:
+            newest = self.newest.run_once(self.connection, self.lease)
+            here, is_full, self._is_busy = self.newest.here, self.newest.is_full, newest.seen > 0
+        self.frontier.is_whole = False
         if here is None:
             # The very first batch failed, and is halved now.
             return MOVED
+        self._here = here
         self._look_again(here)
         failed = self.retries.run_once(self.connection, self.lease, due=here.has_due)
         is_idle = newest.idle and frontier.idle and failed.idle
-        is_reading = self.newest.is_full or self.frontier.has_found or not failed.idle
+        is_reading = is_full or self.frontier.has_found or not failed.idle
         told = self._tell(here, is_reading=is_reading, is_idle=is_idle)
         if is_idle and not told:
             rest = 0.0 if self.source.is_fast else self.frontier.lull.rest(rested=here.rested)

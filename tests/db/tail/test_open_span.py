@@ -175,7 +175,7 @@ def test_a_source_with_another_order_is_not_misled_by_spans_of_the_old_one(admin
     intake.run_once()
     admin.execute(
         # The odd ones come first, and with them the first and the last of all in the order of the day.
-        "INSERT INTO turned SELECT n, now() - (2 + n % 2) * interval '1 second', current_date, 'c' || n"
+        "INSERT INTO turned SELECT n, now() + (1 - n % 2) * interval '1 second', current_date, 'c' || n"
         " FROM generate_series(1, 9) AS n"
     )
     assert intake.run_once().seen == 5
