@@ -88,11 +88,11 @@ class FrontierPass:
     def __post_init__(self) -> None:
         self._width = Width(most=MOST * SLOTS)
 
-    def is_wanted(self, here: Cursor) -> bool:
-        """Whether there is something to do, by the cursor."""
+    def is_wanted(self, here: Cursor, *, ago: float = 0.0) -> bool:
+        """Whether there is something to do, by the cursor as it was read so many seconds ago."""
         if here.window_horizon is not None or not frontier_window.has_begun(here) or frontier_window.is_elsewhere(here):
             return True
-        return self.open_set.has_passed or self.lull.is_due(rested=here.rested)
+        return self.open_set.has_passed or self.lull.is_due(rested=here.rested + ago)
 
     def run_once(self, connection: Connection, held: Lease, *, budget_ms: float) -> Step:
         """One step within the time that is given; a range that holds poison is halved."""

@@ -55,7 +55,7 @@ class Retries:
     # A sweep's items never overwrite what the intake knows better.
     anew: bool
     # Behind which item to look for those that are over; None until the frontier moves.
-    _looking: int | None = field(default=0, init=False)
+    _looking: int | None = field(default=None, init=False)
 
     def look_again(self) -> None:
         """The frontier has moved: later versions of rows that failed may have been applied."""

@@ -8,6 +8,7 @@ small table one step of the pass is all of it: its newest rows are then not aske
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 
 from oneroof.database.connection import Connection
@@ -22,6 +23,7 @@ from oneroof.intake.frontier_pass import FrontierPass
 from oneroof.intake.newest_rows import NewestRows
 from oneroof.intake.retry_failed import Retries
 from oneroof.sources.source import Source
+from oneroof.tail import frontier_window
 from oneroof.tail.forgetting import OpenSet
 from oneroof.tail.pass_schedule import Lull
 
@@ -51,8 +53,9 @@ class HandoffIntake:
     frontier: FrontierPass = field(init=False)
     retries: Retries = field(init=False)
     _telling: Telling = field(init=False)
-    # The cursor as the last step read it, and whether that step found newest rows.
+    # The cursor as the last step read it, when that was, and whether that step found newest rows.
     _here: Cursor | None = field(default=None, init=False)
+    _read_at: float = field(default=0.0, init=False)
     _is_busy: bool = field(default=False, init=False)
     # The frontier at the last look.
     _passed: int | None = field(default=None, init=False)
@@ -82,25 +85,31 @@ class HandoffIntake:
     def run_once(self) -> Step:
         """A step of the frontier pass, the newest rows, failed items that are due, windows that are over."""
         frontier = newest = NOTHING
-        here, is_full = self._here, False
-        if here is None or self.frontier.is_wanted(here):
+        here, is_full, has_stepped = self._here, False, False
+        if here is None or self.frontier.is_wanted(here, ago=time.monotonic() - self._read_at):
+            has_stepped = True
             budget = BUSY_MS if self._is_busy else CALM_MS
             frontier = self.frontier.run_once(self.connection, self.lease, budget_ms=budget)
             here = self.frontier.here
             self.newest.look_up_to(self.frontier.latest)
+        if here is None:
+            # The very first batch failed, and is halved now.
+            return MOVED
+        if not frontier_window.has_begun(here):
+            return frontier
         # A pass that this step has begun and ended was over every row: there are no newer ones.
         self._is_busy = False
         if self.source.is_fast and not self.frontier.is_whole:
             newest = self.newest.run_once(self.connection, self.lease)
-            here, is_full, self._is_busy = self.newest.here, self.newest.is_full, newest.seen > 0
+            is_full, self._is_busy = self.newest.is_full, newest.seen > 0
+            here = self.newest.here or here
         self.frontier.is_whole = False
-        if here is None:
-            # The very first batch failed, and is halved now.
-            return MOVED
-        self._here = here
+        self._here, self._read_at = here, time.monotonic()
         self._look_again(here)
         failed = self.retries.run_once(self.connection, self.lease, due=here.has_due)
-        is_idle = newest.idle and frontier.idle and failed.idle
+        # What the newest rows were read with may say that a pass is wanted after all: the server may be another one.
+        is_wanted = not has_stepped and self.frontier.is_wanted(here)
+        is_idle = newest.idle and frontier.idle and failed.idle and not is_wanted
         is_reading = is_full or self.frontier.has_found or not failed.idle
         told = self._tell(here, is_reading=is_reading, is_idle=is_idle)
         if is_idle and not told:

