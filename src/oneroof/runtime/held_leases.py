@@ -14,7 +14,7 @@ from oneroof.database.connection import Connection
 from oneroof.fence import lease
 from oneroof.runtime import worker_findings
 from oneroof.runtime.admission import Admission
-from oneroof.runtime.assignment import Assignment
+from oneroof.runtime.assignment import NEVER, Assignment
 from oneroof.runtime.instances import Instances
 from oneroof.runtime.progress import Report
 
@@ -35,7 +35,7 @@ class HeldLeases:
 
     def share_out(self, connection: Connection, assignments: list[Assignment], *, plan: int | None) -> list[Assignment]:
         """Claim what is free, or give back what is more than this instance's share; those whose lease was had."""
-        reckoned = plan, self.instances.ticks
+        reckoned = plan, self.instances.news
         if reckoned == self._reckoned:
             return []
         self._reckoned = reckoned
@@ -63,11 +63,12 @@ class HeldLeases:
         if not at_once and now < self.tick_at:
             return
         held = [each for each in assignments if each.lease is not None]
+        ttl = min((self.admission.ttl(self.worker, each.lease) for each in held if each.lease), default=NEVER)
         # A policy may have been changed meanwhile.
-        self.tick_at = min([now + 1.0, *(max(now, each.ticked) + self.ttl(each) / 4 for each in held)])
-        if not at_once and all(now - each.ticked < self.ttl(each) / 3 for each in held):
+        self.tick_at = now + min(1.0, ttl / 4)
+        if not at_once and all(now - each.ticked < ttl / 3 for each in held):
             return
-        old = [each for each in held if at_once or now - each.ticked >= self.ttl(each) / 6]
+        old = [each for each in held if at_once or now - each.ticked >= ttl / 6]
         statuses = ["warn" if warn or each.trouble else "ok" for each in old]
         ours = (
             lease.tick_many(connection, [each.lease for each in old if each.lease], statuses=statuses) if old else set()
@@ -76,10 +77,6 @@ class HeldLeases:
             each.ticked = now
             if each.duty.executor not in ours:
                 self.lose(connection, each, f"the lease of {each.duty.executor} was lost")
-
-    def ttl(self, assignment: Assignment) -> float:
-        assert assignment.lease is not None
-        return self.admission.ttl(self.worker, assignment.lease)
 
     def lose(self, connection: Connection, assignment: Assignment, why: str) -> None:
         """A lease was taken over while it was ours: a conflict."""

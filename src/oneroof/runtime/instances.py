@@ -24,12 +24,13 @@ class Instances:
     key: str | None
     workers: list[str]
     free: frozenset[str] = field(default_factory=frozenset, init=False)
-    # How often it was looked who lives.
-    ticks: int = field(default=0, init=False)
+    # How often there was something to claim or to give back by what was found.
+    news: int = field(default=0, init=False)
     _living: dict[str, int] = field(default_factory=dict, init=False)
 
     def tick(self, connection: Connection, *, ttl: float) -> None:
         """Say that this one lives, in the transaction under way; look who else does, and what is free."""
+        known = self._living, self.free
         if self.key is not None:
             given = {"instance": self.key, "workers": self.workers, "ttl": ttl}
             self._living = {
@@ -37,7 +38,9 @@ class Instances:
             }
         free = connection.execute(queries("runtime/instances")["free"], {"workers": self.workers})
         self.free = frozenset(str(name) for (name,) in free)
-        self.ticks += 1
+        # What is free may be locked when it is claimed, and is then claimed again.
+        if self.free or not self.news or (self._living, self.free) != known:
+            self.news += 1
 
     def leave(self, connection: Connection) -> None:
         """This one stops."""
@@ -48,6 +51,11 @@ class Instances:
     def share(self, worker: str, *, executors: int) -> int:
         """How many of so many leases of a worker this instance may hold."""
         return share(executors, instances=self._living.get(worker, 1)) if self.key is not None else executors
+
+    @property
+    def many(self) -> int:
+        """How many instances live, this one included."""
+        return max(self._living.values(), default=1)
 
     def preference(self, source: str) -> int:
         """Which sources to take first and to give back last: each instance has an order of its own, the same for all

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from oneroof.database.connection import Connection
 from oneroof.database.statements import queries
 from oneroof.database.transaction import transaction
+from oneroof.fence.fenced_batch import READ_LIMIT
 from oneroof.findings import counting
 from oneroof.runtime.assignment import NEVER, Assignment
 from oneroof.workers import candidate_scan, handoff_intake, periodic_full_audit
@@ -26,7 +27,6 @@ LOOK, LONGEST_LOOK = 1.0, 4.0
 GATHER = 0.25
 # A look may take one part in so many of the time: without it, a run until idle would do little else.
 SHARE = 20
-LIMIT = 5.0
 
 
 @dataclass(slots=True)
@@ -86,7 +86,7 @@ class Looks:
     def _named(self, connection: Connection, quiet: list[Assignment], *, interval: float) -> set[str]:
         """The scopes, of these, for which work may wait. The empty one stands for marks of groups."""
         doing = f"looking for work of {self.kind}"
-        with transaction(connection, doing=doing, role="oneroof_worker", read_only=True, statement_timeout=LIMIT):
+        with transaction(connection, doing=doing, role="oneroof_worker", read_only=True, statement_timeout=READ_LIMIT):
             if self.kind == handoff_intake.NAME:
                 return self._written(connection, quiet)
             given = {"names": [each.duty.scope for each in quiet], "interval": interval}

@@ -51,9 +51,11 @@ from oneroof.workers.input_gate import InputGate
 from oneroof.workers.periodic_full_audit import FullAudit
 
 NAMES = (backfill_sweep.NAME, handoff_intake.NAME, input_gate.NAME, candidate_scan.NAME, periodic_full_audit.NAME)
-# Seconds after which sources are listed again, so that one that comes or goes is noticed; and how many times as long as
-# the last listing took: without it, listing is most of what an idle process with many sources does.
-REPLAN, LISTING = 5.0, 200
+# Seconds after which sources are listed again, so that one that comes or goes is noticed.
+REPLAN = 5.0
+# Listing the sources and the watch may each take one part in so many of the time: without it, they are most of what an
+# idle process with many sources does.
+SHARE = 200
 # Seconds between two ticks of the instance, for which policies, gate and free leases are believed.
 TICK = 1.0
 Mode = Literal["for ever", "once", "until idle"]
@@ -87,7 +89,7 @@ class Supervisor:
     _planned: float = field(default=float("-inf"), init=False)
     _listing: float = field(default=0.0, init=False)
     _ticked: float = field(default=float("-inf"), init=False)
-    _watched: float = field(default=float("-inf"), init=False)
+    _watch_at: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
         key = f"{self.instance}/{uuid.uuid4()}" if self.mode == "for ever" else None
@@ -171,11 +173,10 @@ class Supervisor:
                     self._admission.read(connection)
                     self._instances.tick(connection, ttl=self._ttl)
                 self._ticked = time.monotonic()
-            if time.monotonic() - self._planned >= max(REPLAN, LISTING * self._listing):
+            if time.monotonic() - self._planned >= max(REPLAN, SHARE * self._listing):
                 self._plan(connection)
-            if self.mode == "for ever" and time.monotonic() - self._watched >= min(watch.INTERVAL, self._ttl / 4):
-                self._watched = time.monotonic()
-                watch.watch(connection)
+            if self.mode == "for ever" and time.monotonic() >= self._watch_at:
+                self._watch(connection)
             self._house.hold()
         except OneroofError as error:
             kind = error_kinds.kind_of(error)
@@ -185,6 +186,14 @@ class Supervisor:
                 raise
             return False
         return True
+
+    def _watch(self, connection: Connection) -> None:
+        """Watch, and say when to watch again: the more instances, the more rarely each, but in time to find a gap."""
+        began = time.monotonic()
+        watch.watch(connection)
+        ended = time.monotonic()
+        pause = max(watch.INTERVAL * self._instances.many, SHARE * (ended - began))
+        self._watch_at = ended + min(pause, self._ttl / 3)
 
     @property
     def _ttl(self) -> float:

@@ -33,9 +33,6 @@ from oneroof.workers.candidate_scan import Refresh
 # The longest wait, in seconds, after an assignment failed again and again: without it, a sick source costs as much as a
 # well one.
 LONGEST_WAIT = 30.0
-# Seconds between two frontier passes that nothing but time asks for: without it, they are most of what an idle process
-# with many sources does. However many there are, no frontier grows older than half of the lag limit.
-PASS = 0.5
 REGRESSION = "GV410"
 
 
@@ -335,8 +332,8 @@ class WorkerThread:
             return NEVER
         if assignment.counted is None or assignment.counted < 0 or now - assignment.worked < self._interval:
             return self._interval
-        lag_limit = self.admission.policies[self.worker].lag_limit
-        return max(self._interval * pass_schedule.BELIEVED, min(len(self.assignments) * PASS, lag_limit / 2))
+        # Then as rarely as may be: with many sources these passes are most of what an idle process does.
+        return max(self._interval * pass_schedule.BELIEVED, self.admission.policies[self.worker].lag_limit / 2)
 
     def _running(self, connection: Connection, assignment: Assignment) -> Worker:
         assert assignment.lease is not None
