@@ -64,10 +64,10 @@ class HeldLeases:
             return
         held = [each for each in assignments if each.lease is not None]
         ttl = min((self.admission.ttl(self.worker, each.lease) for each in held if each.lease), default=NEVER)
-        # A policy may have been changed meanwhile.
-        self.tick_at = now + min(1.0, ttl / 4)
-        if not at_once and all(now - each.ticked < ttl / 3 for each in held):
+        self.tick_at = min((each.ticked for each in held), default=now) + ttl / 3
+        if not at_once and now < self.tick_at:
             return
+        self.tick_at = now + ttl / 6
         old = [each for each in held if at_once or now - each.ticked >= ttl / 6]
         statuses = ["warn" if warn or each.trouble else "ok" for each in old]
         ours = (
@@ -106,6 +106,7 @@ class HeldLeases:
         names, ttl = [each.duty.executor for each in chosen], self.admission.policies[self.worker].lease_ttl
         had, held = lease.claim_many(connection, names, instance=self.instance, ttl=ttl)
         now = time.monotonic()
+        self.tick_at = now
         for each in chosen:
             each.lease = had.get(each.duty.executor)
             if each.lease is not None:

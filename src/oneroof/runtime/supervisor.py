@@ -169,10 +169,7 @@ class Supervisor:
         try:
             connection = self._house.open()
             if time.monotonic() - self._ticked >= min(TICK, self._ttl / 4):
-                with transaction(connection, doing="ticking the instance", role="oneroof_worker", lock_timeout=2):
-                    self._admission.read(connection)
-                    self._instances.tick(connection, ttl=self._ttl)
-                self._ticked = time.monotonic()
+                self._tick(connection)
             if time.monotonic() - self._planned >= max(REPLAN, SHARE * self._listing):
                 self._plan(connection)
             if self.mode == "for ever" and time.monotonic() >= self._watch_at:
@@ -186,6 +183,18 @@ class Supervisor:
                 raise
             return False
         return True
+
+    def _tick(self, connection: Connection) -> None:
+        """Say that this instance lives, and wake the threads where a policy, the gate or what is free has changed."""
+        known = self._admission.policies, self._admission.gate_open, self._instances.news
+        with transaction(connection, doing="ticking the instance", role="oneroof_worker", lock_timeout=2):
+            self._admission.read(connection)
+            self._instances.tick(connection, ttl=self._ttl)
+        self._ticked = time.monotonic()
+        if known != (self._admission.policies, self._admission.gate_open, self._instances.news):
+            for each in self._activity.threads:
+                each.leases.tick_at = 0.0
+                each.event.set()
 
     def _watch(self, connection: Connection) -> None:
         """Watch, and say when to watch again: the more instances, the more rarely each, but in time to find a gap."""

@@ -23,7 +23,7 @@ from oneroof.runtime import worker_findings
 from oneroof.runtime.admission import Admission, Answer
 from oneroof.runtime.assignment import NEVER, Assignment, Duty, Worker
 from oneroof.runtime.held_leases import HeldLeases
-from oneroof.runtime.looks import GATHER, Looks, begins_quiet
+from oneroof.runtime.looks import GATHER, LONGEST_LOOK, Looks, begins_quiet
 from oneroof.runtime.progress import Report
 from oneroof.runtime.reconnection import Reconnection
 from oneroof.tail import pass_schedule
@@ -261,7 +261,8 @@ class WorkerThread:
         wanted.append(self.leases.tick_at)
         if any(each.is_quiet for each in held) and (self.endless or not self.is_idle()):
             wanted.append(self._looks.due)
-        self._wait(min(max(min(wanted, default=NEVER) - time.monotonic(), 0.002), 1.0))
+        # By then its hours may have begun or ended.
+        self._wait(min(max(min(wanted, default=NEVER) - time.monotonic(), 0.002), LONGEST_LOOK))
 
     def _wait(self, seconds: float) -> None:
         self.event.wait(seconds)
