@@ -117,13 +117,15 @@ class Assignment:
         """A step found nothing: not before `rest` is over, and in any case after `latest` seconds; one that `asks` by
         itself, while it had rows a moment ago, again after a pause that doubles.
         """
-        self.in_vain = self.in_vain + 1 if self.was_named else 0
+        had_rows = asks and now - self.worked < RECENT
+        # The server counts rows late: a look that names a source whose rows were applied meanwhile is not in vain.
+        self.in_vain = self.in_vain + 1 if self.was_named and not had_rows else 0
         self.pause = min(LONGEST_PAUSE, max(FIRST_PAUSE, 2 * self.pause))
         if self.in_vain and patient:
             rest = max(rest, min(VAIN, 0.5 * 2**self.in_vain))
         self.earliest = now + rest
         self.due = now + latest
-        if asks and now - self.worked < RECENT:
+        if had_rows:
             self.due = min(self.due, now + self.pause)
         self.due = max(self.due, self.earliest)
         self.is_quiet, self.was_named = True, False
