@@ -198,7 +198,7 @@ def _slowest_view(ground: Ground) -> float:
 
 
 def _milliseconds(ground: Ground, view: str) -> float:
-    ((plan,),) = ground.admin.execute(f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) SELECT * FROM public.{view}")
+    ((plan,),) = ground.admin.execute(f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) SELECT * FROM oneroof.{view}")
     return float(plan[0]["Execution Time"])
 
 
