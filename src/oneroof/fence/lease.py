@@ -2,7 +2,7 @@
 
 An executor is `worker[:source]`. Each claim is a new term with an owner word of its own, so a ghost of an earlier
 term renews nothing. Only the server's clock counts. The fence is a statement that every batch's transaction
-begins with; it keeps its row lock to the end, so whoever lost the lease commits nothing (promises 7 and 8).
+begins with; it keeps its row lock to the end, so a process that lost the lease commits nothing (promises 7 and 8).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 What is there as it would be written is left alone, a change that was told is not told again, and the cursor stays where
 it is: so a replay adds what was missing and nothing else, may be broken off at any time, and may be repeated. A dry run
 does the same, piece by piece, and undoes each: what it says is what a real one would do. The worker's lease is held
-meanwhile, so that nobody does the same work at the same time.
+meanwhile, so that no other process does the same work at the same time.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class Replay:
                     raise
                 if self._wide.narrow():
                     continue
-                # A row that cannot be applied at all is a dead letter of whoever met it first.
+                # A row that cannot be applied at all is a dead letter of the worker that met it first.
                 done = Replayed(seen=found[-1][0].rows, failed=found[-1][0].rows)
             else:
                 self._wide.widen()
@@ -152,7 +152,7 @@ class Replay:
             # A register tells what has changed by itself.
             "again": self.source.source_kind == CHANGELOG,
         }
-        # What was handed off before is told before, and by nobody's replay.
+        # What was handed off before is emitted before, and by no replay.
         while self.source.source_kind == INVENTORY and self._tell():
             pass
         before = self._signals()

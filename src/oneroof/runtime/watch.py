@@ -1,7 +1,7 @@
 """The watch: looks at every cursor and raises or clears what follows (doc 39 §39.6, promise 9).
 
 A worker that holds a lease and no longer ticks is a `cursor_silent_gap`, one whose frontier is too old a `cursor_lag`;
-candidates that wait too long for their verdict are a `scan_lag`, and verdicts that nobody renews a `stale_verdict`. All
+candidates that wait too long for their verdict are a `scan_lag`, and verdicts not renewed a `stale_verdict`. All
 of them close by themselves when it is no longer so, as do conflicts that ended, storms that are over and dead letters
 that were dealt with. Of the intake the same is said in the words of the handoff (doc 32 §8), with a signal when it
 begins. What was held and may be emitted now is emitted, and the intake's heartbeat with it; objects of a source that

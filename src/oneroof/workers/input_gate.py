@@ -1,6 +1,6 @@
 """`gov_input_gate`: is what is known of an object fit to be judged (doc 31 §5, doc 39 §39.5)?
 
-Candidates wait with the state `pending`. Facts that nobody has met are learned from the rows, judged once for all who
+Candidates wait with the state `pending`. Facts that were never met are learned from the rows, judged once for all who
 have them, and each candidate is told its state: one of the ten, or it goes on waiting. It also says that a row is gone
 that a candidate was made from; what follows from that is the audit's to decide.
 """
